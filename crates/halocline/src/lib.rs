@@ -1,0 +1,40 @@
+//! Halocline: an embedded, ordered, transactional key-value engine.
+//!
+//! ```
+//! # fn main() -> halocline::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("data");
+//! let db = halocline::Db::open(&path)?;
+//! db.put(b"apple", b"red")?;
+//! db.put(b"plum", b"blue")?;
+//! assert_eq!(db.get(b"apple")?.unwrap(), b"red");
+//! for item in db.range(b"a".as_slice()..b"c".as_slice()) {
+//!     let (key, value) = item?;
+//!     assert_eq!((&*key, &*value), (b"apple".as_slice(), b"red".as_slice()));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+
+mod cache;
+mod db;
+mod entry;
+mod error;
+pub mod io;
+mod iter;
+mod key;
+mod log;
+mod memtable;
+mod sync;
+mod table;
+mod tree;
+mod value;
+
+pub use db::{
+    CheckReport, ColumnFamily, Compaction, Compression, Cursor, Damage, Db, Durability, Iter, LevelStats,
+    LogMode, Options, Snapshot, Stats, TableAccess, WriteBatch,
+};
+pub use error::{Error, ErrorKind, Result};
+pub use key::Key;
+pub use value::Value;

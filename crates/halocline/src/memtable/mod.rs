@@ -1,0 +1,1 @@
+//! The memtable: a B+tree whose slots point into a log segment.

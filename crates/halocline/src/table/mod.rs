@@ -1,0 +1,5 @@
+//! Sorted tables.
+
+mod meta;
+
+pub(crate) use meta::TableMeta;
