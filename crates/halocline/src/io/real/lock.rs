@@ -48,14 +48,20 @@ impl DirLock {
         let process = std::process::id();
         let mut held = held();
         if held.get(&identity) == Some(&process) {
-            return Err(io::Error::new(io::ErrorKind::WouldBlock, "this process has the directory open already"));
+            return Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "this process has the directory open already",
+            ));
         }
         loop {
             match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => {
-                    return Err(io::Error::new(io::ErrorKind::WouldBlock, "another process has the directory open"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::WouldBlock,
+                        "another process has the directory open",
+                    ));
                 }
                 Err(e) => return Err(e.into()),
             }
