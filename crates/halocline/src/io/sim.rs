@@ -118,6 +118,10 @@ impl SimVfs {
     /// The disk as it is found if the process is killed now: everything written is there, synced or not (and may
     /// still be lost by a later crash), the boot id is the same, and nothing is open or locked. The handles to this
     /// disk stay with this disk.
+    ///
+    /// The image is of one instant if no other thread stores through a mapping meanwhile, or if they pause for as
+    /// long as it takes to compare the files once. Of threads that store on and on it may show a later store and
+    /// not an earlier one, which no kill does: use a real process for those.
     pub fn kill(&self) -> SimVfs {
         SimVfs::of(self.state().after_kill())
     }

@@ -15,7 +15,7 @@
 
 use super::CrashMode;
 use super::pages::{
-    PAGE, Page, PageMap, Region, SECTOR, as_page, differing, page, pages_for, put_page, split,
+    PAGE, Page, PageMap, Region, SECTOR, ZEROS, as_page, differing, page, pages_for, put_page, split,
 };
 use super::rng::Rng;
 use crate::io::{MapMode, Mapping};
@@ -76,6 +76,7 @@ impl Inode {
 
     /// Writes as much of `buf` as there is room for, `room` being the bytes that are free; returns how much.
     pub(super) fn write(&mut self, buf: &[u8], offset: u64, room: u64) -> usize {
+        self.clear_past_end(offset.saturating_add(buf.len() as u64));
         let mut room = room / PAGE as u64;
         let mut written = 0;
         for (number, range, part) in split(offset, buf.len()) {
@@ -93,6 +94,15 @@ impl Inode {
             self.len = self.len.max(offset + written as u64);
         }
         written
+    }
+
+    /// What is stored past the end of a mapped file is no content: it must not become any when the file grows.
+    fn clear_past_end(&self, new_len: u64) {
+        let Some(region) = self.region.as_ref().filter(|_| self.shared) else { return };
+        let (end, new_end) = (self.len.min(region.len()), new_len.min(region.len()));
+        for (number, range, _) in split(end, new_end.saturating_sub(end) as usize) {
+            region.store(number, range.start, &ZEROS[range]);
+        }
     }
 
     /// Stores bytes into one page, wherever its content is.
@@ -124,6 +134,7 @@ impl Inode {
             self.early.split_off(&kept);
             self.reserved.split_off(&kept);
         }
+        self.clear_past_end(len);
         self.len = len;
     }
 
@@ -135,6 +146,7 @@ impl Inode {
             return false;
         }
         self.reserved.extend(0..wanted);
+        self.clear_past_end(len);
         self.len = self.len.max(len);
         true
     }
@@ -168,24 +180,26 @@ impl Inode {
         Ok(region.map(len, mode))
     }
 
-    /// Brings `pages` up to what the mapped memory holds, and gives the memory back once no one maps it.
-    pub(super) fn absorb(&mut self) {
-        let Some(region) = &mut self.region else { return };
+    /// Brings `pages` up to what the mapped memory holds, and gives the memory back once no one maps it. Returns
+    /// whether anything had changed.
+    pub(super) fn absorb(&mut self) -> bool {
+        let Some(region) = &mut self.region else { return false };
         // Asked first, and with acquire ordering: if the last mapping is gone, its stores are visible below.
         let unmapped = Arc::get_mut(region).is_some();
+        let mut changed = false;
         if self.shared {
-            let whole = self.len / PAGE as u64;
-            for number in 0..pages_for(self.len.min(region.len())) {
+            for number in region.touched(pages_for(self.len.min(region.len()))) {
                 if region.holds(number, page(&self.pages, number)) {
                     continue;
                 }
                 let mut bytes = region.load_page(number);
-                if number == whole {
+                if number == self.len / PAGE as u64 {
                     // Stores past the end of the file reach no disk.
                     bytes[(self.len % PAGE as u64) as usize..].fill(0);
                 }
                 if bytes != *page(&self.pages, number) {
                     put_page(Arc::make_mut(&mut self.pages), number, as_page(&bytes));
+                    changed = true;
                 }
             }
         }
@@ -193,6 +207,7 @@ impl Inode {
             self.region = None;
             self.shared = false;
         }
+        changed
     }
 
     pub(super) fn sync(&mut self) {
@@ -312,7 +327,7 @@ impl Inode {
         let now = self.pages.get(&number);
         let lost = self.lost.get(&number).is_some_and(|lost| lost.as_ref() == now);
         let new = if lost { old } else { page(&self.pages, number) };
-        let early = self.early.get(&number).map(|p| p.as_deref().unwrap_or(&super::pages::ZEROS));
+        let early = self.early.get(&number).map(|p| p.as_deref().unwrap_or(&ZEROS));
         let mut bytes = *old;
         for start in (0..PAGE).step_by(unit) {
             let from = match early {

@@ -14,6 +14,9 @@ pub(super) const PAGE: usize = 4096;
 /// What a disk writes whole or not at all.
 pub(super) const SECTOR: usize = 512;
 
+/// How many 8-byte words a page has.
+const WORDS: usize = PAGE / 8;
+
 /// The bytes of one page.
 pub(super) type Page = [u8; PAGE];
 
@@ -98,35 +101,34 @@ impl Region {
         number < pages_for(self.len())
     }
 
-    fn word(&self, number: u64, index: usize) -> &AtomicU64 {
-        let offset = number as usize * PAGE + index * 8;
-        assert!(offset + 8 <= self.memory.len());
-        // SAFETY: in bounds, aligned (pages are), writable, alive as long as `self`. That others store here without
-        // atomics is the point of a mapping; see the type's comment.
-        unsafe { AtomicU64::from_ptr(self.memory.as_ptr().add(offset).cast()) }
+    /// The words of page `number`.
+    fn words(&self, number: u64) -> &[AtomicU64; WORDS] {
+        assert!(self.covers(number));
+        // SAFETY: the page is in bounds, aligned (pages are), writable, alive as long as `self`. That others store
+        // here without atomics is the point of a mapping; see the type's comment.
+        unsafe { &*self.memory.as_ptr().add(number as usize * PAGE).cast() }
     }
 
-    fn byte(&self, offset: usize) -> &AtomicU8 {
-        assert!(offset < self.memory.len());
-        // SAFETY: as in `word`.
-        unsafe { AtomicU8::from_ptr(self.memory.as_ptr().add(offset)) }
+    /// The bytes of page `number`.
+    fn bytes(&self, number: u64) -> &[AtomicU8; PAGE] {
+        assert!(self.covers(number));
+        // SAFETY: as in `words`.
+        unsafe { &*self.memory.as_ptr().add(number as usize * PAGE).cast() }
     }
 
     /// Whether page `number` holds `bytes` now.
     pub(super) fn holds(&self, number: u64, bytes: &Page) -> bool {
         let (words, _) = bytes.as_chunks::<8>();
-        words
-            .iter()
-            .enumerate()
-            .all(|(i, w)| self.word(number, i).load(Ordering::Relaxed).to_ne_bytes() == *w)
+        let pairs = self.words(number).iter().zip(words);
+        pairs.into_iter().all(|(now, w)| now.load(Ordering::Relaxed) == u64::from_ne_bytes(*w))
     }
 
     /// The bytes of page `number` now.
     pub(super) fn load_page(&self, number: u64) -> Page {
         let mut bytes = ZEROS;
         let (words, _) = bytes.as_chunks_mut::<8>();
-        for (i, w) in words.iter_mut().enumerate() {
-            *w = self.word(number, i).load(Ordering::Relaxed).to_ne_bytes();
+        for (now, w) in self.words(number).iter().zip(words) {
+            *w = now.load(Ordering::Relaxed).to_ne_bytes();
         }
         bytes
     }
@@ -136,26 +138,48 @@ impl Region {
         if range.len() == PAGE {
             to.copy_from_slice(&self.load_page(number));
         } else {
-            for (at, to) in range.zip(to) {
-                *to = self.byte(number as usize * PAGE + at).load(Ordering::Relaxed);
+            for (now, to) in self.bytes(number)[range].iter().zip(to) {
+                *to = now.load(Ordering::Relaxed);
             }
         }
     }
 
     /// Copies `from` to page `number`, from byte `start` of it.
     pub(super) fn store(&self, number: u64, start: usize, from: &[u8]) {
-        match from.as_chunks::<8>() {
-            (words, []) if start == 0 => {
-                for (i, w) in words.iter().enumerate() {
-                    self.word(number, i).store(u64::from_ne_bytes(*w), Ordering::Relaxed);
-                }
+        if from.len() == PAGE {
+            let (words, _) = from.as_chunks::<8>();
+            for (now, w) in self.words(number).iter().zip(words) {
+                now.store(u64::from_ne_bytes(*w), Ordering::Relaxed);
             }
-            _ => {
-                for (at, from) in (start..).zip(from) {
-                    self.byte(number as usize * PAGE + at).store(*from, Ordering::Relaxed);
-                }
+        } else {
+            for (now, from) in self.bytes(number)[start..][..from.len()].iter().zip(from) {
+                now.store(*from, Ordering::Relaxed);
             }
         }
+    }
+
+    /// The numbers of its first `count` pages, less (if the system tells) those that have never been touched, which
+    /// are zeros: looking at them would cost more than all the rest of a large file.
+    pub(super) fn touched(&self, count: u64) -> Vec<u64> {
+        let all = 0..count;
+        let Some(entries) = self.page_table(count).filter(|e| e.len() as u64 == count) else {
+            return all.collect();
+        };
+        // A page is in memory (bit 63), or was swapped out (bit 62).
+        all.zip(entries).filter(|(_, entry)| entry >> 62 != 0).map(|(number, _)| number).collect()
+    }
+
+    /// What `/proc/self/pagemap` says of the first `count` pages; not asked for small files.
+    fn page_table(&self, count: u64) -> Option<Vec<u64>> {
+        use std::os::unix::fs::FileExt;
+        if count < 64 || rustix::param::page_size() != PAGE || cfg!(miri) {
+            return None;
+        }
+        let mut bytes = vec![0; usize::try_from(count).ok()? * 8];
+        let start = self.memory.as_ptr() as u64 / PAGE as u64 * 8;
+        std::fs::File::open("/proc/self/pagemap").ok()?.read_exact_at(&mut bytes, start).ok()?;
+        let (entries, _) = bytes.as_chunks::<8>();
+        Some(entries.iter().map(|e| u64::from_ne_bytes(*e)).collect())
     }
 
     /// A mapping of its first `len` bytes, which keeps it alive.

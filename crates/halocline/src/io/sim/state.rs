@@ -168,6 +168,17 @@ impl State {
 
     /// Everything that a process leaves behind.
     pub(super) fn after_kill(&mut self) -> State {
+        // Looked at until nothing has changed since the last look: then all of it was there at one instant. Threads
+        // that never pause would keep us here, so there is an end to it.
+        for _ in 0..100 {
+            let mut changed = false;
+            for inode in self.inodes.values_mut() {
+                changed |= inode.absorb();
+            }
+            if !changed {
+                break;
+            }
+        }
         let mut inodes = BTreeMap::new();
         for (file, inode) in &mut self.inodes {
             // Without a name, kept only by being open: it goes with the process.
