@@ -7,6 +7,8 @@
 mod mapping;
 mod real;
 pub mod sim;
+#[cfg(test)]
+mod tests;
 
 pub(crate) mod checksum;
 
@@ -85,6 +87,7 @@ pub trait Vfs: Send + Sync + Debug + 'static {
 }
 
 /// An open file. All methods take `&self` and may be called by many threads.
+#[expect(clippy::len_without_is_empty, reason = "the length is a question to the disk, and may fail")]
 pub trait File: Send + Sync + Debug + 'static {
     /// Reads some bytes at an offset: fewer than asked at the end of the file, or at will.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;

@@ -189,3 +189,68 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     }
     digits.next().is_none().then_some(id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn mode_of(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn files_and_directories_are_the_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        RealVfs.create_dir_all(&dir.path().join("a/b")).unwrap();
+        RealVfs.open(&dir.path().join("a/f"), OpenMode::CreateNew).unwrap();
+        let _held = RealVfs.lock(&dir.path().join("a/LOCK")).unwrap();
+        assert_eq!(mode_of(&dir.path().join("a")), 0o700);
+        assert_eq!(mode_of(&dir.path().join("a/b")), 0o700);
+        assert_eq!(mode_of(&dir.path().join("a/f")), 0o600);
+        assert_eq!(mode_of(&dir.path().join("a/LOCK")), 0o600);
+    }
+
+    #[test]
+    fn links_are_not_followed_to_files_and_not_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name| dir.path().join(name);
+        std::fs::write(path("file"), "x").unwrap();
+        symlink("file", path("link")).unwrap();
+        symlink("nowhere", path("dangling")).unwrap();
+        std::fs::create_dir(path("folder")).unwrap();
+        assert!(RealVfs.open(&path("link"), OpenMode::Read).is_err());
+        assert!(RealVfs.open(&path("link"), OpenMode::ReadWrite).is_err());
+        assert!(RealVfs.open(&path("dangling"), OpenMode::CreateNew).is_err());
+        assert!(RealVfs.lock(&path("dangling")).is_err());
+        assert!(!path("nowhere").exists());
+        assert_eq!(RealVfs.list(dir.path()).unwrap(), [DirEntry { name: "file".into(), len: 1 }]);
+        // A directory may well be a link.
+        symlink("folder", path("other")).unwrap();
+        RealVfs.create_dir_all(&path("other/deeper")).unwrap();
+        assert!(path("folder/deeper").is_dir());
+    }
+
+    #[test]
+    fn the_boot_id_is_the_kernels() {
+        let id = RealVfs.boot_id().unwrap();
+        let hex: String = id.iter().map(|b| format!("{b:02x}")).collect();
+        if let Ok(text) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+            assert_eq!(text.trim().replace('-', ""), hex);
+        }
+        assert_eq!(parse_uuid("00000000-0000-0000-0000-00000000000"), None);
+        assert_eq!(parse_uuid("00000000-0000-0000-0000-0000000000zz"), None);
+        assert_eq!(parse_uuid("00000000-0000-0000-0000-000000000a0b00"), None);
+        assert_eq!(parse_uuid("01000000-0000-0000-0000-0000000000fE\n").unwrap()[15], 0xFE);
+    }
+
+    #[test]
+    fn file_systems_are_told_apart() {
+        // The kernel's own file systems overwrite nothing in place.
+        assert!(!RealVfs.supports_mapped_writes(Path::new("/proc")).unwrap());
+        if rustix::fs::statfs("/dev/shm").is_ok_and(|stat| stat.f_type as u32 == 0x0102_1994) {
+            assert!(RealVfs.supports_mapped_writes(Path::new("/dev/shm")).unwrap());
+        }
+        assert!(RealVfs.supports_mapped_writes(Path::new("/nonexistent")).is_err());
+    }
+}

@@ -95,7 +95,8 @@ impl MemoryOwner for Mapped {
         loop {
             // SAFETY: the range lies within the mapping. Of the advice above only DontNeed gives pages back, and
             // those of a shared file mapping come back with the same content.
-            let result = unsafe { rustix::mm::madvise(self.ptr.as_ptr().add(start).cast(), len, kernel_advice) };
+            let result =
+                unsafe { rustix::mm::madvise(self.ptr.as_ptr().add(start).cast(), len, kernel_advice) };
             match result {
                 Ok(()) => return Ok(()),
                 Err(Errno::INTR) => {}
@@ -151,7 +152,8 @@ mod tests {
         let ptr = map_anonymous(4 * page).unwrap();
         // SAFETY: no one else has this memory.
         unsafe { ptr.slice_mut(0, 4 * page).fill(0xA5) };
-        let owned = Mapped { ptr: NonNull::new(ptr.as_ptr()).unwrap(), len: 0, writable: true, anonymous: true };
+        let owned =
+            Mapped { ptr: NonNull::new(ptr.as_ptr()).unwrap(), len: 0, writable: true, anonymous: true };
         owned.touch(0..4 * page, page, true);
         owned.touch(0..4 * page, page, false);
         std::mem::forget(owned);
