@@ -10,8 +10,6 @@ pub mod sim;
 
 pub(crate) mod checksum;
 
-#[cfg(test)]
-pub(crate) use mapping::MemoryOwner;
 pub use mapping::{Advice, MapMode, Mapping};
 pub use real::RealVfs;
 

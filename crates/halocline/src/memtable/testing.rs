@@ -2,39 +2,9 @@
 
 use super::Memtable;
 use crate::entry::{self, Kind};
-use crate::io::{Advice, Mapping};
-use std::ops::Range;
-use std::ptr::NonNull;
+use crate::io::Mapping;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-struct Heap(*mut u8, std::alloc::Layout);
-
-// SAFETY: it only owns the memory.
-unsafe impl Send for Heap {}
-// SAFETY: as above.
-unsafe impl Sync for Heap {}
-
-impl crate::io::MemoryOwner for Heap {
-    fn advise(&self, _advice: Advice, _range: Range<usize>) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Heap {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `memory` with this layout.
-        unsafe { std::alloc::dealloc(self.0, self.1) };
-    }
-}
-
-fn memory(len: usize) -> Arc<Mapping> {
-    let layout = std::alloc::Layout::from_size_align(len, 4096).unwrap();
-    // SAFETY: the layout is not empty.
-    let ptr = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }).unwrap();
-    // SAFETY: the owner frees the memory when it is dropped, not before.
-    Arc::new(unsafe { Mapping::from_owner(ptr, len, true, Box::new(Heap(ptr.as_ptr(), layout))) })
-}
 
 /// Memory, what of it is taken, and a memtable over it.
 pub(super) struct Log {
@@ -47,7 +17,7 @@ pub(super) const BASE: u64 = 1_000_000_007;
 
 impl Log {
     pub(super) fn new(len: usize) -> Log {
-        let memory = memory(len);
+        let memory = Arc::new(Mapping::anonymous(len).unwrap());
         Log { table: Arc::new(Memtable::new(memory.clone(), BASE)), memory, next: AtomicUsize::new(0) }
     }
 
