@@ -21,6 +21,7 @@
 
 mod arena;
 mod batch;
+mod bench;
 mod cursor;
 mod entries;
 mod node;
@@ -32,6 +33,7 @@ mod testing;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 
+pub use bench::MemtableBench;
 pub(crate) use cursor::MemCursor;
 
 use crate::entry::Kind;
