@@ -31,6 +31,12 @@ mod table;
 mod tree;
 mod value;
 
+/// What the benchmarks measure of the inside. Not part of the interface: it changes without notice.
+#[doc(hidden)]
+pub mod bench_internals {
+    pub use crate::memtable::MemtableBench;
+}
+
 pub use db::{
     CheckReport, ColumnFamily, Compaction, Compression, Cursor, Damage, Db, Durability, Iter, LevelStats,
     LogMode, Options, Snapshot, Stats, TableAccess, WriteBatch,
