@@ -11,6 +11,8 @@
 //!
 //! Threads: a [`Table`] is shared freely; a builder or a cursor belongs to one thread at a time.
 
+#[doc(hidden)]
+pub mod bench;
 mod builder;
 mod cursor;
 mod fence;
