@@ -44,3 +44,6 @@ pub use db::{
 pub use error::{Error, ErrorKind, Result};
 pub use key::Key;
 pub use value::Value;
+
+#[doc(hidden)]
+pub use table::bench as bench_internals_table;
