@@ -16,6 +16,8 @@ mod concat;
 mod merge;
 mod prefixed;
 #[cfg(test)]
+mod speed;
+#[cfg(test)]
 mod testing;
 mod tournament;
 mod versions;

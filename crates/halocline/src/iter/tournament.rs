@@ -7,23 +7,25 @@
 //! keys themselves.
 //!
 //! ```text
-//! k = 5      winner        node n plays the winners of 2n and 2n+1; the leaf of source i is node k+i
-//!              1
-//!          2       3
-//!        4   5   6   7     leaves: 5 6 7 8 9 = sources 0 1 2 3 4
-//!       8 9
+//!         winner          node n keeps who lost between the winners of 2n and 2n+1;
+//!            1            the leaf of source i is node 4+i, and no leaf has another depth,
+//!        2       3        or the length of the path would be one more thing not to be predicted
+//!      4   5   6   7
+//!     s0  s1  s2  nobody
 //! ```
 //!
 //! Two shortcuts:
 //!
-//! - A source that has just beaten everybody on its path knows the smallest head there, its *ceiling*. While its next
-//!   heads stay below, it is the winner without a match. In a tree with one large last run that is most of the time.
+//! - A source that has beaten everybody on its path several times in a row keeps the smallest head there, its
+//!   *ceiling*. While its next heads stay below, it is the winner without a match. In a tree with one large last run
+//!   that is most of the time; where the sources take turns it must not be tried, since it would be mispredicted.
 //! - At equal keys the source with the lower index (the newer one) wins, and the loser is marked *shadowed*. Whoever
 //!   surfaces with the mark is an older entry of the key that has just been there. The mark is never missed: two
 //!   neighbours in the order can only be told apart by a match between them. So nobody has to remember the last key.
 
 use super::Source;
 use std::cmp::Ordering;
+use std::hint::select_unpredictable;
 
 /// Bytes of a key in a head.
 const HEAD: usize = 16;
@@ -63,40 +65,52 @@ pub(super) fn compare_tails(a: &[u8], b: &[u8]) -> Ordering {
 struct Player {
     /// The head of its key, complemented when running backward; all ones if it is not live.
     head: u128,
-    source: u32,
-    /// It has an entry. Others come last.
-    live: bool,
-    /// A newer source has the same key.
-    shadowed: bool,
+    /// The index of the source, and the flags below.
+    tag: u32,
 }
+
+/// A source without an entry. Those come last.
+const EXHAUSTED: u32 = 1 << 31;
+/// A newer source has the same key.
+const SHADOWED: u32 = 1 << 30;
+/// Whom everybody beats: stands in for the sources that are missing to a power of two.
+const NOBODY: Player = Player { head: u128::MAX, tag: EXHAUSTED };
+/// Wins in a row after which a source is expected to go on winning.
+const STREAK: u32 = 4;
 
 impl Player {
     #[inline]
     fn of<S: Source>(source: &S, index: usize, backward: bool) -> Player {
-        let live = source.valid();
-        let head = match live {
-            true if backward => !head(source.key()),
-            true => head(source.key()),
-            false => u128::MAX,
-        };
-        Player { head, source: index as u32, live, shadowed: false }
+        let index = index as u32;
+        if !source.valid() {
+            return Player { head: u128::MAX, tag: index | EXHAUSTED };
+        }
+        let head = head(source.key());
+        Player { head: if backward { !head } else { head }, tag: index }
+    }
+
+    #[inline]
+    fn source(self) -> usize {
+        (self.tag & !(EXHAUSTED | SHADOWED)) as usize
+    }
+
+    #[inline]
+    fn live(self) -> bool {
+        self.tag & EXHAUSTED == 0
     }
 
     /// Whether `self` comes before `other`, which has the same head. Marks the loser if the keys are equal.
     #[inline(never)]
     fn wins_tie<S: Source>(&mut self, other: &mut Player, sources: &[S], backward: bool) -> bool {
-        if !self.live || !other.live {
-            return self.live;
+        if !self.live() || !other.live() {
+            return self.live();
         }
-        let (mine, theirs) = (sources[self.source as usize].key(), sources[other.source as usize].key());
+        let (mine, theirs) = (sources[self.source()].key(), sources[other.source()].key());
         match compare_tails(mine, theirs) {
             Ordering::Equal => {
-                let newer = self.source < other.source;
-                if newer {
-                    other.shadowed = true
-                } else {
-                    self.shadowed = true
-                }
+                let newer = self.source() < other.source();
+                let older = if newer { other } else { self };
+                older.tag |= SHADOWED;
                 newer
             }
             Ordering::Less => !backward,
@@ -113,20 +127,23 @@ pub(super) struct Tournament {
     winner: Player,
     /// Below this head the winner's source needs no match.
     ceiling: u128,
+    /// How often in a row the winner has won, up to when the ceiling was set.
+    streak: u32,
     backward: bool,
 }
 
 impl Tournament {
     /// A tournament of `sources` sources, not yet played.
     pub(super) fn new(sources: usize) -> Tournament {
-        let nobody = Player { head: u128::MAX, source: 0, live: false, shadowed: false };
-        Tournament { losers: vec![nobody; sources].into(), winner: nobody, ceiling: 0, backward: false }
+        let losers = vec![NOBODY; sources.next_power_of_two()].into();
+        Tournament { losers, winner: NOBODY, ceiling: 0, streak: 0, backward: false }
     }
 
     /// Plays all matches anew, for the first (`backward`: last) key in front.
     pub(super) fn build<S: Source>(&mut self, sources: &[S], backward: bool) {
         self.backward = backward;
         self.ceiling = 0;
+        self.streak = 0;
         if !sources.is_empty() {
             self.winner = self.play(1, sources);
         }
@@ -134,9 +151,10 @@ impl Tournament {
 
     /// Plays the matches at and below `node`, and returns who won there.
     fn play<S: Source>(&mut self, node: usize, sources: &[S]) -> Player {
-        let inner = sources.len();
+        let inner = self.losers.len();
         if node >= inner {
-            return Player::of(&sources[node - inner], node - inner, self.backward);
+            let index = node - inner;
+            return sources.get(index).map_or(NOBODY, |source| Player::of(source, index, self.backward));
         }
         let mut a = self.play(2 * node, sources);
         let mut b = self.play(2 * node + 1, sources);
@@ -150,23 +168,34 @@ impl Tournament {
     /// The winner's source has moved: finds the new winner.
     #[inline]
     pub(super) fn replay<S: Source>(&mut self, sources: &[S]) {
-        let index = self.winner.source as usize;
+        let index = self.winner.source();
         let mut player = Player::of(&sources[index], index, self.backward);
         if player.head >= self.ceiling {
             let mut ceiling = u128::MAX;
-            let mut node = (sources.len() + index) / 2;
+            let mut node = (self.losers.len() + index) / 2;
             while node > 0 {
                 let rival = &mut self.losers[node];
-                if rival.head < player.head
-                    || rival.head == player.head && rival.wins_tie(&mut player, sources, self.backward)
-                {
-                    std::mem::swap(rival, &mut player);
-                }
+                let wins = if rival.head == player.head {
+                    rival.wins_tie(&mut player, sources, self.backward)
+                } else {
+                    rival.head < player.head
+                };
+                // Who wins is anybody's guess, the processor's too.
+                let (a, b) = (*rival, player);
+                player = Player {
+                    head: select_unpredictable(wins, a.head, b.head),
+                    tag: select_unpredictable(wins, a.tag, b.tag),
+                };
+                *rival = Player {
+                    head: select_unpredictable(wins, b.head, a.head),
+                    tag: select_unpredictable(wins, b.tag, a.tag),
+                };
                 ceiling = ceiling.min(rival.head);
                 node /= 2;
             }
             // Whoever came from elsewhere has other rivals on its path.
-            self.ceiling = if player.source as usize == index { ceiling } else { 0 };
+            self.streak = if player.source() == index { STREAK.min(self.streak + 1) } else { 0 };
+            self.ceiling = if self.streak >= STREAK { ceiling } else { 0 };
         }
         self.winner = player;
     }
@@ -174,19 +203,19 @@ impl Tournament {
     /// The source that is foremost; `None` if all are exhausted.
     #[inline]
     pub(super) fn winner(&self) -> Option<usize> {
-        self.winner.live.then_some(self.winner.source as usize)
+        self.winner.live().then_some(self.winner.source())
     }
 
     /// The index of the winner, which the caller knows to be live.
     #[inline]
     pub(super) fn index(&self) -> usize {
-        self.winner.source as usize
+        self.winner.source()
     }
 
     /// Whether the winner stands at the key that won last, or at one behind it that a newer source has too.
     #[inline]
     pub(super) fn shadowed(&self) -> bool {
-        self.winner.shadowed
+        self.winner.tag & SHADOWED != 0
     }
 
     /// The head of the winner's key, which must be live.
