@@ -7,6 +7,8 @@
 mod mapping;
 mod real;
 pub mod sim;
+#[cfg(test)]
+mod tests;
 
 pub(crate) mod checksum;
 
