@@ -3,16 +3,18 @@
 //! Each waits for a request or its time, never for a fixed sleep. A failure or a panic in any of them stops all
 //! writes with its cause; only a full disk is waited out, with the error given to whoever has to wait for the flush.
 
+use super::Bounds;
 use super::core::{Core, Halt, closed, lock};
 use super::options::{Compaction, Durability};
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 use crate::table::Table;
 use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::{self, MergeJob};
 use crate::tree::pacing::QUANTUM;
-use crate::tree::policy::{self, Job, Policy, Pressure};
+use crate::tree::policy::{self, Job, Params, Policy, Pressure, RangePick};
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result};
+use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
@@ -25,13 +27,13 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
     let mut threads = Vec::new();
     let mut spawn = |name: String, body: Box<dyn Fn(&Core) -> Result<()> + Send>| {
-        let core = Arc::clone(core);
-        let run = move || guarded(&core, body);
+        let owned = Arc::clone(core);
+        let run = move || guarded(&owned, body);
         std::thread::Builder::new()
             .name(name)
             .spawn(run)
             .map(|thread| threads.push(thread))
-            .map_err(|e| Error::io("start a background thread", &core_dir(), e))
+            .map_err(|e| Error::io("start a background thread for the database", &core.dir, e))
     };
     spawn("halocline-flush".into(), Box::new(flush_loop))?;
     spawn("halocline-help".into(), Box::new(help_loop))?;
@@ -39,10 +41,6 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
         spawn(format!("halocline-merge-{i}"), Box::new(move |core| merge_loop(core, i)))?;
     }
     Ok(threads)
-}
-
-fn core_dir() -> std::path::PathBuf {
-    std::path::PathBuf::new()
 }
 
 /// Runs a thread's body; its failure or panic stops all writes.
@@ -153,16 +151,8 @@ fn merge_loop(core: &Core, slot: usize) -> Result<()> {
     let mut retry = None;
     while wait(core, &mut seen, retry) {
         retry = None;
-        while let Some((family, job)) = pick(core) {
-            lock(&core.signals.state).merging += 1;
-            let inputs: Vec<u64> = job.inputs.iter().chain(&job.drop).map(|(_, table)| *table).collect();
-            let result = run_merge(core, slot, &family, job);
-            lock(&core.busy).retain(|id| !inputs.contains(id));
-            lock(&core.signals.state).merging -= 1;
-            update_rates(core);
-            core.version.sweep();
-            core.signals.finished();
-            core.signals.request();
+        while let Some(picked) = pick(core) {
+            let result = run_merge(core, &core.pacing.merges[slot], picked);
             match result {
                 Ok(()) => {}
                 Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
@@ -178,47 +168,50 @@ fn merge_loop(core: &Core, slot: usize) -> Result<()> {
     Ok(())
 }
 
-/// The policy in the terms of the tree.
-pub(crate) fn policy_of(core: &Core) -> Policy {
-    match core.options.compaction {
-        Compaction::Lazy => Policy::Lazy { min_runs: 2, max_runs: 8 },
-        Compaction::Leveled => Policy::Leveled,
-        Compaction::Tiered => Policy::Tiered,
-        Compaction::Fifo { max_bytes } => Policy::Fifo { max_bytes },
-    }
-}
+/// A job, the family it was picked for, and its claim.
+type Picked = (Arc<Family<Table>>, Job, u64);
 
-/// The next merge that is due, its inputs marked busy.
-fn pick(core: &Core) -> Option<(Arc<Family<Table>>, Job)> {
+/// The next merge that is due, its range claimed.
+fn pick(core: &Core) -> Option<Picked> {
     if is_closing(core) {
         return None;
     }
     let mut busy = lock(&core.busy);
     let version = core.version.load_arc();
-    let policy = policy_of(core);
-    let pressure = Pressure::default();
+    let params = core.params();
     let best = version
         .tree
         .families
         .iter()
-        .filter_map(|family| Some((family, policy::pick(family, &policy, &busy, pressure)?)))
+        .filter_map(|family| Some((family, policy::pick(family, &params, &busy, core.pressure())?)))
         .max_by(|(_, a), (_, b)| a.score.total_cmp(&b.score));
     let (family, job) = best?;
-    busy.extend(job.inputs.iter().chain(&job.drop).map(|(_, table)| *table));
-    Some((Arc::clone(family), job))
+    let ticket = busy.claim(&job);
+    Some((Arc::clone(family), job, ticket))
 }
 
-/// Runs a merge to its end, taking turns with the writers that help.
-pub(crate) fn run_merge(core: &Core, slot: usize, family: &Arc<Family<Table>>, job: Job) -> Result<()> {
-    if !job.drop.is_empty() {
-        return merge_job::drop_tables(core, &job);
-    }
-    if job.trivial {
-        return merge_job::move_tables(core, family, &job);
-    }
-    *lock(&core.pacing.merges[slot]) = Some(MergeJob::new(core, family, job)?);
+/// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
+pub(crate) fn run_merge(core: &Core, slot: &Mutex<Option<MergeJob>>, (family, job, ticket): Picked) -> Result<()> {
+    let result = if job.trivial {
+        merge_job::move_or_drop(core, &job)
+    } else {
+        MergeJob::new(core, &family, job).and_then(|merge| {
+            *lock(slot) = Some(merge);
+            merge_turns(core, slot)
+        })
+    };
+    lock(&core.busy).release(ticket);
+    update_rates(core);
+    core.version.sweep();
+    core.signals.finished();
+    // What was done may make more due.
+    core.signals.request();
+    result
+}
+
+fn merge_turns(core: &Core, slot: &Mutex<Option<MergeJob>>) -> Result<()> {
     loop {
-        let mut guard = lock(&core.pacing.merges[slot]);
+        let mut guard = lock(slot);
         let Some(job) = guard.as_mut() else { return Ok(()) };
         if !job.failed() && !job.is_done() && !is_closing(core) {
             job.step_or_fail(core, QUANTUM);
@@ -233,6 +226,89 @@ pub(crate) fn run_merge(core: &Core, slot: usize, family: &Arc<Family<Table>>, j
         };
         return result.inspect_err(|_| job.abandon(core));
     }
+}
+
+impl Core {
+    /// The policy and its sizes.
+    pub(crate) fn params(&self) -> Params {
+        let policy = match self.options.compaction {
+            Compaction::Lazy => Policy::Lazy { min_runs: 2, max_runs: 8 },
+            Compaction::Leveled => Policy::Leveled,
+            Compaction::Tiered => Policy::Tiered,
+            Compaction::Fifo { max_bytes } => Policy::Fifo { max_bytes },
+        };
+        Params::new(policy, self.options.write_buffer as u64)
+    }
+
+    /// What presses: reads that look into many runs, writes that merges are behind of.
+    fn pressure(&self) -> Pressure {
+        Pressure::default()
+    }
+
+    /// Waits until nothing sealed is left to flush and no merge is due or running.
+    pub(crate) fn wait_idle(&self) -> Result<()> {
+        let mut state = lock(&self.signals.state);
+        loop {
+            self.halt.check()?;
+            let version = self.version.load_arc();
+            let idle = version.sealed.is_empty() && {
+                let busy = lock(&self.busy);
+                let (params, pressure) = (self.params(), self.pressure());
+                busy.len() == 0
+                    && version.tree.families.iter().all(|f| policy::pick(f, &params, &busy, pressure).is_none())
+            };
+            if idle || self.options.read_only {
+                return Ok(());
+            }
+            drop(version);
+            state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// Flushes, and merges what overlaps `range` down into the last run, in the calling thread.
+    pub(crate) fn compact_range(&self, range: &Bounds) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::new(ErrorKind::ReadOnly, "could not compact: the database was opened read-only"));
+        }
+        self.flush()?;
+        let slot = Mutex::new(None);
+        let ids: Vec<u32> = self.version.load_arc().tree.families.iter().map(|family| family.id).collect();
+        for id in ids {
+            loop {
+                self.halt.check()?;
+                let mut state = lock(&self.signals.state);
+                let picked = {
+                    let mut busy = lock(&self.busy);
+                    let version = self.version.load_arc();
+                    let Some(family) = version.tree.family(id) else { break };
+                    let bounds = (as_slice(&range.0), as_slice(&range.1));
+                    match policy::pick_range(family, &self.params(), &busy, bounds) {
+                        RangePick::Job(job) => {
+                            let ticket = busy.claim(&job);
+                            Some((Arc::clone(family), *job, ticket))
+                        }
+                        RangePick::Wait => None,
+                        RangePick::Done => break,
+                    }
+                };
+                match picked {
+                    Some(picked) => {
+                        drop(state);
+                        run_merge(self, &slot, picked)?;
+                    }
+                    None => {
+                        state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+                        drop(state);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
 }
 
 /// Sets what writers owe, from how far behind the background is.
@@ -250,8 +326,8 @@ pub(crate) fn update_rates(core: &Core) {
         core.pacing.entry_bytes.store(mem.segment.used() / entries, Relaxed);
     }
     core.pacing.flush_rate.store(flush_rate, Relaxed);
-    let policy = policy_of(core);
-    let over: u64 = version.tree.families.iter().map(|family| policy::debt(family, &policy).runs_over as u64).sum();
+    let params = core.params();
+    let over: u64 = version.tree.families.iter().map(|family| u64::from(policy::debt(family, &params).runs_over)).sum();
     core.pacing.merge_rate.store((over * 256).min(4096), Relaxed);
 }
 

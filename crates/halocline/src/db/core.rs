@@ -8,7 +8,7 @@ use super::batch::{WriteBatch, check_lengths};
 use super::options::{Durability, Options};
 use super::snapshots::Snapshots;
 use super::stats::Counters;
-use crate::cache::Cache;
+use crate::cache::HotGroups;
 use crate::entry::{self, Kind, Prefix};
 use crate::io::{Lock, Vfs};
 use crate::log::pool::Pool;
@@ -23,10 +23,10 @@ use crate::tree::edit::Edit;
 use crate::tree::manifest::Manifest;
 use crate::tree::pacing::Pacing;
 use crate::tree::pin::Pinned;
+use crate::tree::policy::Busy;
 use crate::tree::version::Tree;
 use crate::{Error, ErrorKind, Result};
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -56,6 +56,11 @@ impl Version {
     pub(crate) fn tail(&self) -> u64 {
         self.active.segment.position()
     }
+
+    /// Where the memtables begin: everything below is in tables.
+    pub(crate) fn oldest_base(&self) -> u64 {
+        self.sealed.last().unwrap_or(&self.active).segment.base()
+    }
 }
 
 /// The first failure after which nothing is acknowledged any more.
@@ -75,6 +80,14 @@ impl Halt {
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         if self.halted.load(Ordering::Relaxed) { Err(self.error()) } else { Ok(()) }
+    }
+
+    /// Fails once the database was closed; other failures leave reads possible.
+    pub(crate) fn check_closed(&self) -> Result<()> {
+        match self.check() {
+            Err(e) if e.kind() == ErrorKind::Closed => Err(e),
+            _ => Ok(()),
+        }
     }
 
     #[cold]
@@ -111,9 +124,6 @@ pub(crate) struct Work {
     pub(crate) closing: bool,
     /// Counts every request, so that a wake-up is never missed.
     pub(crate) requests: u64,
-    /// Merge jobs that are running.
-    pub(crate) merging: usize,
-    pub(crate) flushing: usize,
 }
 
 impl Signals {
@@ -149,11 +159,11 @@ pub(crate) struct Core {
     pub(crate) halt: Halt,
     pub(crate) signals: Signals,
     pub(crate) pacing: Pacing,
-    pub(crate) cache: Option<std::sync::Arc<Cache>>,
+    pub(crate) cache: Option<std::sync::Arc<HotGroups>>,
     pub(crate) counters: Counters,
     pub(crate) next_file: AtomicU64,
-    /// Tables that a merge is working on.
-    pub(crate) busy: Mutex<HashSet<u64>>,
+    /// What merges are working on.
+    pub(crate) busy: Mutex<Busy>,
     /// Why the last flush failed, while it waits to be tried again.
     pub(crate) flush_error: Mutex<Option<Error>>,
     pub(crate) directory_lock: Mutex<Option<Box<dyn Lock>>>,
@@ -332,7 +342,7 @@ impl Core {
         loop {
             // The active segment begins where the flushed ones end.
             let version = self.version.load_arc();
-            if version.sealed.last().map_or(version.active.segment.base(), |m| m.segment.base()) >= target {
+            if version.oldest_base() >= target {
                 return Ok(());
             }
             drop(version);
@@ -368,13 +378,22 @@ impl Core {
         })
     }
 
+    /// Makes `edits` durable and shows the tree they lead to.
+    pub(crate) fn change_tree(&self, manifest: &mut Option<Manifest>, edits: &[Edit]) -> Result<()> {
+        let version = self.version.load_arc();
+        let tree = version.tree.apply(edits, |meta| crate::tree::output::open_table(self, meta))?;
+        self.append(manifest, edits)?;
+        self.install(Arc::new(tree), version.oldest_base());
+        Ok(())
+    }
+
     /// A table that is no longer part of the tree: its file goes with the last reader.
     pub(crate) fn discard(&self, table: &Arc<Table>) {
         let (vfs, path) = (std::sync::Arc::clone(&self.vfs), crate::tree::output::path_of(&self.dir, table.meta().id));
         // What cannot be removed now is found and removed at the next open.
         table.mark_obsolete(Box::new(move || drop(vfs.remove(&path))));
         if let Some(cache) = &self.cache {
-            cache.remove_table(table.meta().id);
+            cache.remove_tables(|id| id == table.meta().id);
         }
     }
 

@@ -1,16 +1,16 @@
 //! What a user iterates with: [`Cursor`] lends, [`Iter`] gives away.
 
+use super::Bounds;
 use super::core::Version;
 use super::read::dropped;
 use crate::entry::{Kind, Prefix};
-use crate::iter::{Bounds, Concat, Merging, Prefixed, Source, Tables, Visibility};
+use crate::iter::{Concat, Merging, Prefixed, Source, Tables, Visibility};
 use crate::memtable::MemCursor;
 use crate::sync::Arc;
 use crate::table::{Table, TableCursor};
 use crate::tree::version::Run;
 use crate::{Error, Key, Result, Value};
 use std::fmt;
-use std::ops::Bound;
 
 /// A run as the concatenation of its tables.
 pub(crate) struct RunTables {
@@ -21,16 +21,16 @@ pub(crate) struct RunTables {
 impl Tables for RunTables {
     type Cursor = TableCursor;
     fn len(&self) -> usize {
-        self.run.tables.len()
+        self.run.tables().len()
     }
     fn smallest(&self, i: usize) -> &[u8] {
-        &self.run.tables[i].meta().smallest
+        &self.run.tables()[i].meta().smallest
     }
     fn largest(&self, i: usize) -> &[u8] {
-        &self.run.tables[i].meta().largest
+        &self.run.tables()[i].meta().largest
     }
     fn open(&self, i: usize) -> TableCursor {
-        self.run.tables[i].cursor(self.visibility)
+        self.run.tables()[i].cursor(self.visibility)
     }
 }
 
@@ -120,7 +120,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(version: &Arc<Version>, family: u32, before: u64, bounds: Bounds) -> Result<Cursor> {
+    pub(crate) fn new(version: &Arc<Version>, family: u32, before: u64, bounds: &Bounds) -> Result<Cursor> {
         let visibility = Visibility::Before(before);
         let tree = version.tree.family(family).ok_or_else(|| dropped(family))?;
         let mut sources = Vec::with_capacity(2 + version.sealed.len() + tree.runs.len());
@@ -131,12 +131,14 @@ impl Cursor {
             }
         }
         for run in tree.runs.iter().chain(std::iter::once(&tree.last)) {
-            if !run.tables.is_empty() {
+            if !run.is_empty() {
                 let tables = RunTables { run: Arc::clone(run), visibility };
                 sources.push(AnySource::Run(Concat::new(tables)));
             }
         }
-        Ok(Cursor { merged: Merging::new(sources, bounds) })
+        let mut merged = Merging::new(sources);
+        merged.set_bounds(bounds.0.as_ref().map(Vec::as_slice), bounds.1.as_ref().map(Vec::as_slice));
+        Ok(Cursor { merged })
     }
 
     /// Moves to the first entry.
@@ -261,7 +263,7 @@ impl Ends {
             Some(cursor) if front => cursor.next()?,
             Some(cursor) => cursor.prev()?,
             None => {
-                let cursor = near.insert(Cursor::new(&self.version, self.family, self.before, self.bounds.clone())?);
+                let cursor = near.insert(Cursor::new(&self.version, self.family, self.before, &self.bounds)?);
                 if front { cursor.seek_first()? } else { cursor.seek_last()? }
             }
         }

@@ -9,7 +9,7 @@ use super::options::{Durability, LogMode, Options};
 use super::snapshots::Snapshots;
 use super::stats::Counters;
 use super::{Db, Handle};
-use crate::cache::Cache;
+use crate::cache::HotGroups;
 use crate::io::Vfs;
 use crate::log::pool::Pool;
 use crate::log::recovery::{self, Place, Recovered};
@@ -77,7 +77,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         options.write_buffer as u64,
         recovered.next_number,
     ));
-    let cache = (options.cache > 0).then(|| Arc::new(Cache::new(options.cache)));
+    let cache = (options.cache > 0).then(|| Arc::new(HotGroups::new(options.cache)));
     let threads = merge_threads(&options);
     let (mems, active, group) = memtables(recovered, &pool, &*vfs, boot, database, &options)?;
     let tree: Arc<Tree<Table>> = Arc::new(Tree::default());
@@ -113,7 +113,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         let state = manifest.as_ref().map(|m| m.state().tree.clone()).unwrap_or_default();
         Arc::new(state.map(|meta| open_table(&core, meta))?)
     };
-    let floor = core.version.pin().sealed.last().map_or(0, |mem| mem.segment.base());
+    let floor = core.version.pin().oldest_base();
     core.install(tree, floor);
     if !core.options.read_only {
         let mut manifest = lock(&core.manifest);

@@ -70,7 +70,7 @@ impl Core {
         let version = self.version.pin();
         let kind = match find_in_memtables(&version, family, key, before) {
             Some((found, _)) => Some(found.kind),
-            None => find_in_tables(&version, family, key, |table, key| table.find(key, before))?,
+            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?.map(|(kind, _)| kind),
         };
         match kind {
             None | Some(Kind::Delete) => Ok(false),
@@ -80,7 +80,7 @@ impl Core {
     }
 }
 
-fn unsupported(kind: Kind) -> Error {
+pub(crate) fn unsupported(kind: Kind) -> Error {
     Error::new(ErrorKind::Unsupported, format!("the key's newest entry is of kind {kind:?}, which this build cannot read"))
 }
 

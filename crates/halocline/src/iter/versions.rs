@@ -172,6 +172,17 @@ impl<S: Source, D: FnMut(&[u8]) -> bool> VersionMerge<S, D> {
         }
     }
 
+    /// Its key and value; must be valid.
+    #[inline]
+    pub(crate) fn entry(&mut self) -> Result<(&[u8], &[u8])> {
+        debug_assert!(self.valid());
+        let value = match self.at {
+            At::Waiting(_) => &[],
+            _ => self.sources[self.tournament.index()].value()?,
+        };
+        Ok((&self.key, value))
+    }
+
     /// What was left out so far.
     pub(crate) fn dropped(&self) -> Dropped {
         self.dropped

@@ -25,7 +25,7 @@ use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// What a clean close recorded about a segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SealedSegment {
     /// The file's number.
     pub(crate) file: u32,

@@ -15,6 +15,7 @@
 
 use super::pool::Pool;
 use super::record::{self, RecordKind};
+use super::recovery::SealedSegment;
 use crate::io::checksum::{checksum, place};
 use crate::io::{Advice, File, Mapping};
 use crate::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -258,6 +259,21 @@ impl Segment {
     pub(crate) fn passed_half(&self, at: u64, len: u64) -> bool {
         let half = self.header.len / 2;
         at < half && at + len >= half
+    }
+
+    /// Whether more than half of it is in use.
+    pub(crate) fn is_half_full(&self) -> bool {
+        self.used() >= self.header.len / 2
+    }
+
+    /// Whether nothing was ever reserved.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.used() == FIRST
+    }
+
+    /// What a clean close records of a sealed segment.
+    pub(crate) fn sealed(&self) -> SealedSegment {
+        SealedSegment { file: self.raw().number, base: self.base(), end: self.used(), sum: self.whole_sum() }
     }
 
     /// Ends the segment now. As `reserve`: exactly one of all threads becomes the sealer.

@@ -29,6 +29,7 @@
 //! known is refused as unsupported, since its length is not known either.
 
 use crate::entry::{MAX_KEY, MAX_PREFIX};
+pub(crate) use crate::log::recovery::SealedSegment;
 use crate::table::TableMeta;
 
 /// Longest name of a column family, in bytes.
@@ -57,19 +58,6 @@ pub(crate) enum Edit {
     Closed { segments: Vec<SealedSegment> },
     /// The database was opened for writing.
     Opened,
-}
-
-/// A log segment as a clean close left it, so that any later damage to it is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SealedSegment {
-    /// The number of the file.
-    pub(crate) file: u32,
-    /// The log address of its first record.
-    pub(crate) base: u64,
-    /// The log address behind its last record.
-    pub(crate) end: u64,
-    /// The checksum of everything between.
-    pub(crate) sum: u64,
 }
 
 /// Why bytes are not edits.

@@ -7,7 +7,7 @@
 
 use super::edit::Edit;
 use super::output::{Output, open_table};
-use super::policy::flush_cuts;
+use super::policy::Cuts;
 use super::version::Family;
 use crate::db::core::{Core, Mem, lock};
 use crate::entry::Prefix;
@@ -121,7 +121,7 @@ impl FlushJob {
             let source = Prefixed::new(self.mem.memtable.cursor(Visibility::All), Prefix::of(id));
             let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent_below(family, 0));
             merge.seek_first()?;
-            let output = Output::new(core, flush_cuts(family), false);
+            let output = Output::new(core, Cuts::for_flush(family, &core.params()), false);
             self.current = Some(FamilyFlush { family: id, merge, output });
         }
         match id.checked_add(1) {

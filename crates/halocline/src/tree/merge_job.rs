@@ -7,13 +7,13 @@
 use super::edit::Edit;
 use super::flush::{Absent, absent_below};
 use super::output::{Output, open_table};
-use super::policy::{Dest, Job, merge_cuts};
+use super::policy::{Cuts, Dest, Job};
 use super::version::Family;
 use crate::db::core::{Core, lock};
 use crate::iter::{Concat, Tables, VersionMerge, Visibility};
 use crate::sync::Arc;
 use crate::table::{Table, TableCursor, TableMeta};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use std::sync::atomic::Ordering;
 
 /// Some tables of a run, in order.
@@ -64,8 +64,7 @@ impl MergeJob {
         let absent: Absent = if job.is_bottom { Box::new(|_| true) } else { absent_below(family, below) };
         let mut merge = VersionMerge::new(sources, &snapshots, absent);
         merge.seek_first()?;
-        let into_last = matches!(job.dest, Dest::Run(super::run::LAST_RUN));
-        let output = Output::new(core, merge_cuts(family, &job.dest), into_last);
+        let output = Output::new(core, Cuts::for_job(family, &core.params(), &job), job.dest == Dest::LAST);
         Ok(MergeJob { job, merge, output, failure: None, started_ns: core.vfs.monotonic_ns() })
     }
 
@@ -107,7 +106,7 @@ impl MergeJob {
     pub(crate) fn finish(&mut self, core: &Core) -> Result<()> {
         let metas = self.output.finish(core)?;
         let output = &mut self.output;
-        replace(core, &self.job, metas, |abandoned| {
+        replace(core, &self.job, &metas, |abandoned| {
             if abandoned { output.abandon(core) } else { output.keep() }
         })?;
         core.counters.merges.add(1);
@@ -121,70 +120,43 @@ impl MergeJob {
     pub(crate) fn abandon(&mut self, core: &Core) {
         self.output.abandon(core);
     }
-
-    /// The tables it reads.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = u64> {
-        self.job.inputs.iter().map(|(_, table)| *table)
-    }
 }
 
-/// Moves the inputs of a trivial job to their destination, without reading them.
-pub(crate) fn move_tables(core: &Core, family: &Arc<Family<Table>>, job: &Job) -> Result<()> {
-    let metas = job
-        .inputs
-        .iter()
-        .filter_map(|(run, table)| Some(family.run(*run)?.table(*table)?.meta().clone()))
-        .collect();
-    replace(core, job, metas, |_| {})?;
+/// Moves the inputs of a trivial job to their destination, or drops what a FIFO family has outgrown: nothing is read.
+pub(crate) fn move_or_drop(core: &Core, job: &Job) -> Result<()> {
+    replace(core, job, &[], |_| {})?;
     core.counters.moves.add(1);
     Ok(())
 }
 
-/// Drops tables that a FIFO family has outgrown.
-pub(crate) fn drop_tables(core: &Core, job: &Job) -> Result<()> {
-    replace(core, job, Vec::new(), |_| {})
-}
-
-/// In one edit: the job's inputs (and drops) go, `metas` come. `settled` is told whether the outputs were given up, and always
+/// In one edit: the job's inputs (and drops) go, the outputs come. `settled` is told whether the outputs were given up, and always
 /// before the manifest is written.
-fn replace(core: &Core, job: &Job, metas: Vec<TableMeta>, settled: impl FnOnce(bool)) -> Result<()> {
-    let family = job.family;
+fn replace(core: &Core, job: &Job, outputs: &[TableMeta], settled: impl FnOnce(bool)) -> Result<()> {
     let mut manifest = lock(&core.manifest);
     let version = core.version.load_arc();
-    let Some(current) = version.tree.family(family) else {
+    let new_run = core.next_file.fetch_add(1, Ordering::SeqCst);
+    let Some(mut edits) = job.edits(&version.tree, outputs, new_run) else {
+        // The column family was dropped meanwhile.
         settled(true);
         return Ok(());
     };
-    let mut edits = Vec::new();
-    let gone = || job.inputs.iter().chain(&job.drop);
-    for (run, table) in gone() {
-        edits.push(Edit::RemoveTable { family, run: *run, table: *table });
-    }
-    let dest = match &job.dest {
-        Dest::Run(id) => *id,
-        Dest::NewRun { tier, after } if !metas.is_empty() => {
-            let run = core.next_file.fetch_add(1, Ordering::SeqCst);
-            edits.insert(0, Edit::NewRun { family, run, tier: *tier, after: Some(*after) });
-            run
-        }
-        Dest::NewRun { .. } => 0,
-    };
-    let kept: Vec<u64> = metas.iter().map(|meta| meta.id).collect();
-    edits.extend(metas.into_iter().map(|meta| Edit::AddTable { family, run: dest, meta }));
+    let old: Vec<Arc<Table>> = version.tree.family(job.family).map_or_else(Vec::new, |family| {
+        let gone = job.inputs.iter().chain(&job.drop);
+        gone.filter_map(|(run, table)| family.run(*run)?.table(*table).cloned()).collect()
+    });
     edits.push(Edit::NextId { id: core.next_file.load(Ordering::SeqCst) });
-    let old: Vec<Arc<Table>> =
-        gone().filter_map(|(run, table)| current.run(*run)?.table(*table).cloned()).collect();
-    if old.len() != gone().count() {
-        settled(true);
-        return Err(Error::new(ErrorKind::Halted, "a merge lost its inputs: two merges took the same tables"));
-    }
-    let tree = version.tree.apply(&edits, |meta| open_table(core, meta))?;
+    let tree = match version.tree.apply(&edits, |meta| open_table(core, meta)) {
+        Ok(tree) => Arc::new(tree),
+        Err(e) => {
+            settled(true);
+            return Err(e);
+        }
+    };
     settled(false);
     core.append(&mut manifest, &edits)?;
-    let floor = version.sealed.last().map_or(version.active.segment.base(), |mem| mem.segment.base());
-    core.install(Arc::new(tree), floor);
+    core.install(Arc::clone(&tree), version.oldest_base());
     drop(manifest);
-    for table in old.iter().filter(|table| !kept.contains(&table.meta().id)) {
+    for table in old.iter().filter(|table| !tree.table_ids().contains(&table.meta().id)) {
         core.discard(table);
     }
     Ok(())

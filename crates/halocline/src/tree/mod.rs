@@ -7,12 +7,17 @@
 //!
 //! `docs/design/050-tree.md` draws the formats and gives the reasons.
 
-mod edit;
-mod manifest;
-mod pin;
-mod run;
+pub(crate) mod edit;
+pub(crate) mod flush;
+pub(crate) mod manifest;
+pub(crate) mod merge_job;
+pub(crate) mod output;
+pub(crate) mod pacing;
+pub(crate) mod pin;
+pub(crate) mod policy;
+pub(crate) mod run;
 mod state;
-mod version;
+pub(crate) mod version;
 
 pub(crate) use edit::{Edit, SealedSegment};
 pub(crate) use manifest::{Manifest, Presence, State};
