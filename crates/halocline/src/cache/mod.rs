@@ -1,1 +1,29 @@
-//! The cache.
+//! The cache of decoded value groups, and the memory budget.
+//!
+//! - [`HotGroups`]: decoded groups that were asked for more than once, within a byte budget.
+//! - [`Budget`]: what the parts of the engine that hold memory hold, counted, and how much they may.
+//!
+//! Everything here is shared by all threads.
+
+mod budget;
+mod counters;
+mod groups;
+mod set;
+#[cfg(test)]
+mod speed;
+
+use std::sync::Arc;
+
+pub(crate) use budget::{Budget, Held, Part, Usage};
+pub(crate) use groups::{CacheStats, HotGroups};
+
+/// Where table readers look for a decoded group before they decode it, and offer it afterwards.
+///
+/// A group is named by its table's id, which is never used again, and its offset in the file. What is offered must be
+/// what was decoded there: a group never changes.
+pub(crate) trait GroupCache: Send + Sync {
+    /// The group, if it is there.
+    fn get(&self, table: u64, offset: u64) -> Option<Arc<[u8]>>;
+    /// A group that was missed and decoded; kept if it is worth it.
+    fn offer(&self, table: u64, offset: u64, decoded: &[u8]);
+}
