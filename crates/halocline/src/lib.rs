@@ -8,7 +8,7 @@
 //! db.put(b"apple", b"red")?;
 //! db.put(b"plum", b"blue")?;
 //! assert_eq!(db.get(b"apple")?.unwrap(), b"red");
-//! for item in db.range(b"a".as_slice()..b"c".as_slice()) {
+//! for item in db.range(b"a"..b"c") {
 //!     let (key, value) = item?;
 //!     assert_eq!((&*key, &*value), (b"apple".as_slice(), b"red".as_slice()));
 //! }

@@ -12,18 +12,9 @@ mod set;
 #[cfg(test)]
 mod speed;
 
-use std::sync::Arc;
 
 pub(crate) use budget::{Budget, Held, Part, Usage};
-pub(crate) use groups::{CacheStats, HotGroups};
+pub(crate) use groups::HotGroups;
 
-/// Where table readers look for a decoded group before they decode it, and offer it afterwards.
-///
-/// A group is named by its table's id, which is never used again, and its offset in the file. What is offered must be
-/// what was decoded there: a group never changes.
-pub(crate) trait GroupCache: Send + Sync {
-    /// The group, if it is there.
-    fn get(&self, table: u64, offset: u64) -> Option<Arc<[u8]>>;
-    /// A group that was missed and decoded; kept if it is worth it.
-    fn offer(&self, table: u64, offset: u64, decoded: &[u8]);
-}
+use crate::table::GroupCache;
+

@@ -285,9 +285,9 @@ impl Core {
                     match policy::pick_range(family, &self.params(), &busy, bounds) {
                         RangePick::Job(job) => {
                             let ticket = busy.claim(&job);
-                            Some((Arc::clone(family), *job, ticket))
+                            Some((Arc::clone(family), job, ticket))
                         }
-                        RangePick::Wait => None,
+                        RangePick::Busy => None,
                         RangePick::Done => break,
                     }
                 };

@@ -2,12 +2,12 @@
 
 use super::core::{Core, Ops, lock};
 use super::read::dropped;
-use super::{Cursor, Iter, bounds, invalid_name, prefix_bounds};
+use super::range::{self, KeyRange};
+use super::{Cursor, Iter, invalid_name};
 use crate::sync::Arc;
 use crate::tree::edit::{Edit, MAX_NAME};
 use crate::{Error, ErrorKind, Result, Value};
 use std::fmt;
-use std::ops::RangeBounds;
 
 /// A column family: a keyspace with its own tables, in one log with the others. The handle is cheap to clone and
 /// usable from any thread.
@@ -120,18 +120,18 @@ impl ColumnFamily {
     }
 
     /// As [`Db::range`](crate::Db::range).
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        self.core.iter(self.id, bounds(&range))
+    pub fn range(&self, range: impl KeyRange) -> Iter {
+        self.core.iter(self.id, range::owned(&range))
     }
 
     /// As [`Db::prefix`](crate::Db::prefix).
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        self.core.iter(self.id, prefix_bounds(prefix.as_ref()))
+        self.core.iter(self.id, range::of_prefix(prefix.as_ref()))
     }
 
     /// As [`Db::iter`](crate::Db::iter).
     pub fn iter(&self) -> Iter {
-        self.range::<&[u8]>(..)
+        self.range(..)
     }
 
     /// As [`Db::cursor`](crate::Db::cursor).

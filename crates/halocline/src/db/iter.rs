@@ -8,7 +8,7 @@ use crate::iter::{Concat, Merging, Prefixed, Source, Tables, Visibility};
 use crate::memtable::MemCursor;
 use crate::sync::Arc;
 use crate::table::{Table, TableCursor};
-use crate::tree::version::Run;
+use crate::tree::run::Run;
 use crate::{Error, Key, Result, Value};
 use std::fmt;
 

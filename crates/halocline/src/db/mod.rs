@@ -15,6 +15,7 @@ pub(crate) mod iter;
 mod multi_get;
 pub(crate) mod open;
 pub(crate) mod options;
+mod range;
 mod read;
 mod snapshots;
 mod stats;
@@ -24,6 +25,7 @@ pub use check::{CheckReport, Damage};
 pub use family::ColumnFamily;
 pub use iter::{Cursor, Iter, Keys};
 pub use options::{Compaction, Compression, Durability, LogMode, Options, TableAccess};
+pub use range::KeyRange;
 pub use snapshots::Snapshot;
 pub use stats::{LevelStats, MemoryStats, Stats};
 
@@ -34,33 +36,11 @@ use crate::sync::Arc;
 use crate::{Error, Result, Value};
 use core::{Core, Ops};
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use std::path::Path;
 
 /// Lower and upper bound of an iteration.
 pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-/// Owned bounds of a range.
-pub(crate) fn bounds<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Bounds {
-    let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
-    (owned(range.start_bound()), owned(range.end_bound()))
-}
-
-/// The bounds of all keys that begin with `prefix`.
-pub(crate) fn prefix_bounds(prefix: &[u8]) -> Bounds {
-    let mut end = prefix.to_vec();
-    while end.last() == Some(&0xFF) {
-        end.pop();
-    }
-    let upper = match end.last_mut() {
-        Some(last) => {
-            *last += 1;
-            Bound::Excluded(end)
-        }
-        None => Bound::Unbounded,
-    };
-    (Bound::Included(prefix.to_vec()), upper)
-}
 
 /// An open database: a handle that is cheap to clone and usable from any thread. The last one closes it.
 ///
@@ -143,18 +123,18 @@ impl Db {
     }
 
     /// Entries with keys in `range`, in order, from either end, as of now.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        self.core.iter(0, bounds(&range))
+    pub fn range(&self, range: impl KeyRange) -> Iter {
+        self.core.iter(0, range::owned(&range))
     }
 
     /// Entries whose keys begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        self.core.iter(0, prefix_bounds(prefix.as_ref()))
+        self.core.iter(0, range::of_prefix(prefix.as_ref()))
     }
 
     /// All entries.
     pub fn iter(&self) -> Iter {
-        self.range::<&[u8]>(..)
+        self.range(..)
     }
 
     /// A cursor over all entries as of now, not yet at one.
@@ -195,8 +175,8 @@ impl Db {
     }
 
     /// Flushes, then merges all tables that hold keys in `range`, of every column family, down into its last run.
-    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        self.core.compact_range(&bounds(&range))
+    pub fn compact_range(&self, range: impl KeyRange) -> Result<()> {
+        self.core.compact_range(&range::owned(&range))
     }
 
     /// Waits until nothing is left to flush of what was sealed, and no merge is due.

@@ -5,7 +5,7 @@ use crate::entry::{Kind, MAX_PREFIX, Prefix};
 use crate::io::checksum::key_hash;
 use crate::memtable::Found;
 use crate::sync::Arc;
-use crate::table::{Table, TableHit};
+use crate::table::Table;
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result, Value};
 

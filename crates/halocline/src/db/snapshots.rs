@@ -6,12 +6,12 @@
 
 use super::core::{Core, Version, lock};
 use super::iter::Iter;
-use super::{ColumnFamily, bounds};
+use super::ColumnFamily;
+use super::range::{self, KeyRange};
 use crate::sync::{Arc, Mutex};
 use crate::{Result, Value};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::RangeBounds;
 
 /// The addresses of live snapshots, and how many share each.
 #[derive(Default)]
@@ -96,21 +96,21 @@ impl Snapshot {
     }
 
     /// Entries of the default column family with keys in `range`.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        Iter::new(self.version(), 0, self.held.address, bounds(&range))
+    pub fn range(&self, range: impl KeyRange) -> Iter {
+        Iter::new(self.version(), 0, self.held.address, range::owned(&range))
     }
 
     /// Entries of `family` with keys in `range`.
-    pub fn range_cf<K: AsRef<[u8]>>(&self, family: &ColumnFamily, range: impl RangeBounds<K>) -> Iter {
+    pub fn range_cf(&self, family: &ColumnFamily, range: impl KeyRange) -> Iter {
         if let Err(e) = family.check_owner(&self.held.core) {
             return Iter::failed(e);
         }
-        Iter::new(self.version(), family.id(), self.held.address, bounds(&range))
+        Iter::new(self.version(), family.id(), self.held.address, range::owned(&range))
     }
 
     /// All entries of the default column family.
     pub fn iter(&self) -> Iter {
-        self.range::<&[u8]>(..)
+        self.range(..)
     }
 }
 

@@ -153,7 +153,7 @@ impl Core {
         }
         if let Some(cache) = &self.cache {
             let cache = cache.stats();
-            stats.memory.cache = cache.bytes;
+            stats.memory.cache = cache.bytes as u64;
             stats.cache_hits = cache.hits;
             stats.cache_misses = cache.misses;
         }

@@ -121,7 +121,7 @@ impl FlushJob {
             let source = Prefixed::new(self.mem.memtable.cursor(Visibility::All), Prefix::of(id));
             let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent_below(family, 0));
             merge.seek_first()?;
-            let output = Output::new(core, Cuts::for_flush(family, &core.params()), false);
+            let output = Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
             self.current = Some(FamilyFlush { family: id, merge, output });
         }
         match id.checked_add(1) {

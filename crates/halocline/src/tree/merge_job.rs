@@ -64,7 +64,7 @@ impl MergeJob {
         let absent: Absent = if job.is_bottom { Box::new(|_| true) } else { absent_below(family, below) };
         let mut merge = VersionMerge::new(sources, &snapshots, absent);
         merge.seek_first()?;
-        let output = Output::new(core, Cuts::for_job(family, &core.params(), &job), job.dest == Dest::LAST);
+        let output = Output::new(core, Cuts::job(family, &core.params(), &job), job.dest == Dest::LAST);
         Ok(MergeJob { job, merge, output, failure: None, started_ns: core.vfs.monotonic_ns() })
     }
 

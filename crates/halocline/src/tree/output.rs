@@ -59,9 +59,9 @@ impl Output {
     /// Adds an entry; keys ascend, versions of a key descend.
     pub(crate) fn add(&mut self, core: &Core, key: &[u8], version: u64, kind: Kind, value: &[u8]) -> Result<()> {
         if let Some(builder) = &self.building
-            && self.cuts.cut_before(key, builder.raw_bytes())
             // All versions of a key belong in one table: the tables of a run do not overlap.
             && *key != *self.last_key
+            && self.cuts.before(key, builder.raw_bytes())
         {
             self.finish_table(core)?;
         }
@@ -73,7 +73,6 @@ impl Output {
                 self.files.push(id);
                 let file =
                     core.vfs.open(&path, OpenMode::CreateNew).map_err(|e| Error::io("create a table", &path, e))?;
-                self.cuts.begin(key);
                 self.building.insert(TableBuilder::new(file, &path, id, self.options.clone()))
             }
         };

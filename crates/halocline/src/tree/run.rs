@@ -22,6 +22,12 @@ pub(crate) trait TableLike {
     fn meta(&self) -> &TableMeta;
 }
 
+impl TableLike for crate::table::Table {
+    fn meta(&self) -> &TableMeta {
+        self.meta()
+    }
+}
+
 impl TableLike for TableMeta {
     fn meta(&self) -> &TableMeta {
         self
