@@ -7,7 +7,8 @@
 mod mapping;
 mod real;
 pub mod sim;
-#[cfg(test)]
+// Built for a model checker, locks work within its runs only.
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 pub(crate) mod checksum;
