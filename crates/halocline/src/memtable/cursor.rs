@@ -13,7 +13,7 @@ use crate::{Result, Value};
 use std::sync::Arc;
 
 /// How many slots ahead entries are asked for.
-const AHEAD: usize = 12;
+const AHEAD: usize = if CAP > 16 { 16 } else { CAP };
 
 /// See the module. Owns the memtable, so it may outlive everything else.
 pub(crate) struct MemCursor {
@@ -104,9 +104,6 @@ impl MemCursor {
         if self.next != 0 {
             table.node(self.next).prefetch_words();
         }
-        for word in &self.words[..self.count.min(AHEAD)] {
-            table.entries.prefetch(word.entry());
-        }
         true
     }
 
@@ -140,14 +137,25 @@ impl MemCursor {
         true
     }
 
+    /// Asks for the entry that is `AHEAD` slots behind `pos`, here or in the next leaf.
+    #[inline(always)]
+    fn prefetch_behind(&self, pos: usize) {
+        let ahead = pos + AHEAD;
+        if ahead < self.count {
+            self.table.entries.prefetch(self.words[ahead].entry());
+        } else if self.next != 0 {
+            // Whatever is there: only its address is used.
+            let word = self.table.node(self.next).word((ahead - self.count).min(CAP - 1));
+            self.table.entries.prefetch(word.entry());
+        }
+    }
+
     /// To the first visible slot at or behind `pos`.
     #[inline]
     fn forward(&mut self, mut pos: usize) {
         loop {
             while pos < self.count {
-                if let Some(word) = self.words[..self.count].get(pos + AHEAD) {
-                    self.table.entries.prefetch(word.entry());
-                }
+                self.prefetch_behind(pos);
                 if self.show(pos) {
                     return;
                 }
@@ -197,6 +205,9 @@ impl Source for MemCursor {
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
         let (pos, _) = self.copy(Aim::Key(key), Some(key));
+        for word in self.words[..self.count].iter().skip(pos).take(AHEAD / 2) {
+            self.table.entries.prefetch(word.entry());
+        }
         self.forward(pos);
         Ok(())
     }

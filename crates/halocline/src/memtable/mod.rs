@@ -359,15 +359,13 @@ impl Memtable {
         if meta.count == 0 || meta.count == CAP || meta.level != 0 {
             return None;
         }
-        let last = leaf.word(meta.count - 1);
-        fence(Ordering::Acquire);
-        if self.entries.key(last.entry()).cmp(key) != Order::Less {
-            return None;
+        let rank = leaf.rank_behind(meta, key, &self.entries)?;
+        if high != NONE {
+            fence(Ordering::Acquire);
+            if self.entries.key(high).cmp(key) != Order::Greater {
+                return None;
+            }
         }
-        if high != NONE && self.entries.key(high).cmp(key) != Order::Greater {
-            return None;
-        }
-        let rank = leaf.rank(meta, key, &self.entries);
         match self.insert_at(leaf, version, meta.count, rank, key, offset) {
             Outcome::Done(_) => Some(()),
             _ => None,

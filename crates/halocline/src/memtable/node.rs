@@ -315,6 +315,22 @@ impl Node {
         self.validate(version).then_some(entry)
     }
 
+    /// The rank of `key` if it comes behind the node's last key, whose heads and prefix show it; nothing is assumed
+    /// to be known of `key`.
+    #[inline]
+    pub(super) fn rank_behind(&self, meta: Meta, key: &[u8], entries: &Entries) -> Option<Rank> {
+        let pos = meta.count;
+        match self.compare_prefix(Meta { known: 0, ..meta }, key, entries) {
+            Order::Less => None,
+            Order::Greater => Some(Rank { pos, exact: false, shares: false }),
+            Order::Equal => {
+                let (head, last) = (head_at(key, meta.skip), self.head(pos - 1));
+                let behind = head > last || head == last && key > self.key_of(pos - 1, entries);
+                behind.then_some(Rank { pos, exact: false, shares: true })
+            }
+        }
+    }
+
     /// Compares the start of `key` with the node's prefix.
     #[inline]
     fn compare_prefix(&self, meta: Meta, key: &[u8], entries: &Entries) -> Order {
