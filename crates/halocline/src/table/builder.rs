@@ -47,7 +47,7 @@ impl TableBuilder {
             path: path.to_path_buf(),
             id,
             page: PageBuilder::default(),
-            encoder: group::Encoder::new(options.compression),
+            encoder: group::Encoder::new(options.compression, &[]),
             fences: FenceBuilder::default(),
             hashes: Vec::new(),
             out: Vec::with_capacity(WRITE + (16 << 10)),

@@ -19,6 +19,7 @@ mod fence;
 mod filter;
 mod footer;
 mod group;
+mod lz4;
 mod meta;
 mod page;
 mod page_builder;

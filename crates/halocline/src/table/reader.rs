@@ -415,7 +415,7 @@ impl Table {
             if let Some(cache) = &self.groups
                 && upto == group.raw_len
             {
-                cache.offer(self.meta.id, group_offset, decoded);
+                cache.offer(self.meta.id, group_offset, &decoded[..group.raw_len]);
             }
             let value = decoded.get(range).ok_or(Damage::Corrupt("a value group is too short")).map_err(at)?;
             Ok(f(Owner::None, value))

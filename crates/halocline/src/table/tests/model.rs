@@ -38,7 +38,7 @@ fn values() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Bytes that do not compress.
-pub(super) fn noise(mut seed: u64, n: usize) -> Vec<u8> {
+pub(crate) fn noise(mut seed: u64, n: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(n + 8);
     while out.len() < n {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
