@@ -154,7 +154,7 @@ impl HotGroups {
         }
         let hash = hash(table, offset);
         // The set comes from the upper bits, the fingerprint from the lower; 0 means that there is none.
-        let set = (u128::from(hash) * self.sets.len() as u128 >> 64) as usize;
+        let set = ((u128::from(hash) * self.sets.len() as u128) >> 64) as usize;
         Some((set, (hash as u16).max(1)))
     }
 

@@ -490,7 +490,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 1500 }))]
+        #![proptest_config(ProptestConfig::with_cases(500))]
         #[test]
         fn a_merge_shows_what_a_map_would(
             maps in proptest::collection::vec(proptest::collection::btree_map(key(), any::<bool>(), 0..12), 0..7),
