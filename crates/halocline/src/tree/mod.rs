@@ -10,6 +10,7 @@
 mod edit;
 mod manifest;
 mod pin;
+mod policy;
 mod run;
 mod state;
 mod version;
@@ -17,5 +18,8 @@ mod version;
 pub(crate) use edit::{Edit, SealedSegment};
 pub(crate) use manifest::{Manifest, Presence, State};
 pub(crate) use pin::{Guard, Pinned};
+pub(crate) use policy::{
+    Busy, Cuts, Debt, Dest, Job, Params, Policy, Pressure, RangePick, debt, pick, pick_range,
+};
 pub(crate) use run::{LAST_RUN, LAST_TIER, Run, TableLike};
 pub(crate) use version::{Family, Tree};
