@@ -1,0 +1,4 @@
+use crate::failure::Outcome;
+pub fn run(_args: &crate::args::DemoWorker) -> Outcome {
+    todo!()
+}
