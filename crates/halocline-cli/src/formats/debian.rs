@@ -93,7 +93,7 @@ impl Records for Debian<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::{Format, read_all};
+    use crate::formats::{Format, tests::read_all};
 
     #[test]
     fn a_stanza_is_a_record() {

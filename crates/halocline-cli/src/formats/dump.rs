@@ -121,7 +121,7 @@ impl Records for HexDump<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{Format, read_all};
+    use crate::formats::{Format, tests::read_all};
 
     #[test]
     fn text_and_bytes_mix() {

@@ -92,7 +92,7 @@ impl<'de> Visitor<'de> for Field<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::{Format, read_all};
+    use crate::formats::{Format, tests::read_all};
 
     #[test]
     fn the_field_is_the_key_and_the_line_the_value() {

@@ -56,7 +56,7 @@ impl Records for ByLine<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::{Format, read_all};
+    use crate::formats::{Format, tests::read_all};
 
     #[test]
     fn the_key_is_the_number_or_the_line() {

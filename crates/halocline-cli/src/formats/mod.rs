@@ -189,15 +189,13 @@ impl<'a> Lines<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
+    type Pair = (Vec<u8>, Vec<u8>);
+
     /// All records of a text, or the error that ends it.
-    pub fn read_all(
-        format: Format,
-        key: Option<&str>,
-        text: &[u8],
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ReadError> {
+    pub fn read_all(format: Format, key: Option<&str>, text: &[u8]) -> Result<Vec<Pair>, ReadError> {
         let mut records = reader(format, key, Box::new(text)).unwrap();
         let mut record = Record::default();
         let mut all = Vec::new();
@@ -269,6 +267,3 @@ mod tests {
         }
     }
 }
-
-#[cfg(test)]
-pub use tests::read_all;

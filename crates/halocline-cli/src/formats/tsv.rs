@@ -52,7 +52,7 @@ impl Records for Tsv<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::formats::{Format, read_all};
+    use crate::formats::{Format, tests::read_all};
 
     #[test]
     fn a_column_is_the_key_and_the_rest_the_value() {
