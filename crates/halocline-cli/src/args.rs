@@ -242,8 +242,8 @@ pub struct Demo {
     /// At most so many MB of text
     #[arg(long, value_name = "MB", default_value_t = 160, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub megabytes: u64,
-    /// Only these engines, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "halocline,rocksdb,lmdb")]
+    /// The engines to compare Halocline with, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "rocksdb,lmdb")]
     pub engines: Vec<String>,
     /// The result as JSON too, on standard output behind the table
     #[arg(long)]

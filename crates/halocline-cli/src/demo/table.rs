@@ -23,7 +23,16 @@ pub struct Measured {
 #[derive(Clone, Debug)]
 pub struct Column {
     pub name: String,
-    pub result: Result<Measured, String>,
+    pub result: Result<Measured, Missing>,
+}
+
+/// Why an engine was not measured.
+#[derive(Clone, Debug)]
+pub enum Missing {
+    /// It is not on this machine; how to get it.
+    Absent(String),
+    /// It was started, and failed.
+    Failed(String),
 }
 
 /// A figure of one engine: how it is written, and what is compared.
@@ -184,7 +193,7 @@ mod tests {
         }
     }
 
-    fn column(name: &str, result: Result<Measured, String>) -> Column {
+    fn column(name: &str, result: Result<Measured, Missing>) -> Column {
         Column { name: name.into(), result }
     }
 
@@ -193,7 +202,7 @@ mod tests {
         let columns = [
             column("Halocline", Ok(measured(1))),
             column("Other", Ok(measured(4))),
-            column("Gone", Err("no".into())),
+            column("Gone", Err(Missing::Absent("no".into()))),
         ];
         let (table, ratios) = render(&columns);
         let of = |what: &str| ratios.iter().find(|ratio| ratio.what == what).map(|ratio| ratio.ratio);

@@ -4,9 +4,10 @@
 //! of records acknowledged so far as eight little-endian bytes.
 
 use super::data::{Block, Reader, Sum};
-use super::store::{self, Store};
+use super::terms;
 use crate::args::DemoWorker;
 use crate::failure::{Failure, Outcome};
+use halobench::engine::{self, Session};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -62,83 +63,98 @@ fn told(step: Step) -> Result<(), String> {
 }
 
 fn measure(engine: &str, path: &Path, data: &Path) -> Result<(), String> {
-    let mut block = Block::default();
-
-    let mut store = store::open(engine, path)?;
-    let mut time = Duration::ZERO;
-    let mut reader = open(&data.join(LOAD_FILE))?;
-    let expected = reader.sum;
-    loop {
-        fill(&mut reader, &mut block)?;
-        if block.is_empty() {
-            break;
-        }
-        let start = Instant::now();
-        commit(store.as_mut(), &block, BATCH, |_| Ok(()))?;
-        time += start.elapsed();
-    }
-    told(Step::Load { nanoseconds: nanoseconds(time) })?;
-
-    let (mut time, mut wrong) = (Duration::ZERO, 0);
-    let mut reader = open(&data.join(READ_FILE))?;
-    let mut last = Vec::new();
-    loop {
-        fill(&mut reader, &mut block)?;
-        if block.is_empty() {
-            break;
-        }
-        let start = Instant::now();
-        for (key, value) in block.iter() {
-            wrong += u64::from(!store.holds(key, value)?);
-        }
-        time += start.elapsed();
-        if let Some(record) = block.iter().last() {
-            last = vec![record.0.to_vec(), record.1.to_vec()];
-        }
-    }
-    told(Step::Get { nanoseconds: nanoseconds(time), wrong })?;
+    std::fs::create_dir_all(path).map_err(|error| format!("could not create {}: {error}", path.display()))?;
+    let expected = open(&data.join(LOAD_FILE))?.sum;
+    let database = engine::open(engine, path, &terms::config(expected))?;
+    let mut session = database.session()?;
+    load(session.as_mut(), data)?;
+    let last = get(session.as_mut(), data)?;
+    scan(session.as_mut(), expected)?;
+    drop(session);
 
     let start = Instant::now();
-    let mut sum = Sum::default();
-    let mut ordered = true;
-    let mut before = Vec::new();
-    store.scan(&mut |key, value| {
-        ordered &= sum.records == 0 || *before < *key;
-        before.clear();
-        before.extend_from_slice(key);
-        sum.add(key, value);
-    })?;
-    told(Step::Scan { nanoseconds: nanoseconds(start.elapsed()), ordered, complete: sum == expected })?;
-
-    let start = Instant::now();
-    store.close()?;
+    database.close()?;
     let time = start.elapsed();
     told(Step::Close { nanoseconds: nanoseconds(time), disk_bytes: disk_bytes(path) })?;
 
     let start = Instant::now();
-    let store = store::open(engine, path)?;
-    let found = match &last[..] {
-        [key, value] => store.holds(key, value)?,
-        _ => false,
-    };
+    let database = engine::open(engine, path, &terms::config(expected))?;
+    let found = holds(database.session()?.as_mut(), &last.0, &last.1)?;
     let time = start.elapsed();
     told(Step::Reopen { nanoseconds: nanoseconds(time), found })?;
-    store.close()
+    database.close()
+}
+
+fn load(session: &mut dyn Session, data: &Path) -> Result<(), String> {
+    let (mut reader, mut block) = (open(&data.join(LOAD_FILE))?, Block::default());
+    let mut time = Duration::ZERO;
+    loop {
+        fill(&mut reader, &mut block)?;
+        if block.is_empty() {
+            return told(Step::Load { nanoseconds: nanoseconds(time) });
+        }
+        let start = Instant::now();
+        commit(session, &block, BATCH, |_| Ok(()))?;
+        time += start.elapsed();
+    }
+}
+
+/// Gets every record; returns the last one.
+fn get(session: &mut dyn Session, data: &Path) -> Result<(Vec<u8>, Vec<u8>), String> {
+    let (mut reader, mut block) = (open(&data.join(READ_FILE))?, Block::default());
+    let (mut time, mut wrong) = (Duration::ZERO, 0);
+    let mut last = Default::default();
+    loop {
+        fill(&mut reader, &mut block)?;
+        let Some((key, value)) = block.iter().last() else {
+            told(Step::Get { nanoseconds: nanoseconds(time), wrong })?;
+            return Ok(last);
+        };
+        last = (key.to_vec(), value.to_vec());
+        let start = Instant::now();
+        for (key, value) in block.iter() {
+            wrong += u64::from(!holds(session, key, value)?);
+        }
+        time += start.elapsed();
+    }
+}
+
+fn scan(session: &mut dyn Session, expected: Sum) -> Result<(), String> {
+    let start = Instant::now();
+    let (mut sum, mut ordered) = (Sum::default(), true);
+    let (mut key, mut before) = (Vec::new(), Vec::new());
+    let mut cursor = session.cursor()?;
+    let mut more = cursor.seek_first()?;
+    while more {
+        std::mem::swap(&mut key, &mut before);
+        key.clear();
+        key.extend_from_slice(cursor.key());
+        ordered &= sum.records == 0 || before < key;
+        sum.add(&key, cursor.value()?);
+        more = cursor.next()?;
+    }
+    told(Step::Scan { nanoseconds: nanoseconds(start.elapsed()), ordered, complete: sum == expected })
+}
+
+/// Whether `key` has exactly this value, compared where the engine keeps it.
+#[inline]
+pub fn holds(session: &mut dyn Session, key: &[u8], value: &[u8]) -> Result<bool, String> {
+    Ok(session.get(key)?.is_some_and(|found| found == value))
 }
 
 fn write_until_killed(args: &DemoWorker) -> Result<(), String> {
-    let mut store = store::open(&args.engine, &args.db)?;
-    let mut reader = open(&args.data.join(LOAD_FILE))?;
+    let (mut reader, mut block) = (open(&args.data.join(LOAD_FILE))?, Block::default());
+    let database = engine::open(&args.engine, &args.db, &terms::config(reader.sum))?;
+    let mut session = database.session()?;
     reader.skip(args.skip).map_err(|error| error.to_string())?;
     let mut acknowledged = args.skip;
-    let mut block = Block::default();
     let mut out = io::stdout().lock();
     loop {
         fill(&mut reader, &mut block)?;
         if block.is_empty() {
-            return store.close();
+            return Ok(());
         }
-        commit(store.as_mut(), &block, CRASH_BATCH, |records| {
+        commit(session.as_mut(), &block, CRASH_BATCH, |records| {
             acknowledged += records as u64;
             out.write_all(&acknowledged.to_le_bytes())
                 .and_then(|()| out.flush())
@@ -149,7 +165,7 @@ fn write_until_killed(args: &DemoWorker) -> Result<(), String> {
 
 /// Commits a block's records in batches; `done` is told the size of each when it is committed.
 fn commit(
-    store: &mut dyn Store,
+    session: &mut dyn Session,
     block: &Block,
     batch: usize,
     mut done: impl FnMut(usize) -> Result<(), String>,
@@ -158,7 +174,10 @@ fn commit(
     let mut left = block.len();
     while left > 0 {
         let size = left.min(batch);
-        store.write(&mut records.by_ref().take(size))?;
+        for (key, value) in records.by_ref().take(size) {
+            session.batch_put(key, value)?;
+        }
+        session.commit()?;
         done(size)?;
         left -= size;
     }
