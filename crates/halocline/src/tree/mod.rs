@@ -7,19 +7,14 @@
 //!
 //! `docs/design/050-tree.md` draws the formats and gives the reasons.
 
-mod edit;
-mod manifest;
-mod pin;
-mod policy;
-mod run;
+pub(crate) mod edit;
+pub(crate) mod flush;
+pub(crate) mod manifest;
+pub(crate) mod merge_job;
+pub(crate) mod output;
+pub(crate) mod pacing;
+pub(crate) mod pin;
+pub(crate) mod policy;
+pub(crate) mod run;
 mod state;
 pub(crate) mod version;
-
-pub(crate) use edit::{Edit, SealedSegment};
-pub(crate) use manifest::{Manifest, Presence, State};
-pub(crate) use pin::{Guard, Pinned};
-pub(crate) use policy::{
-    Busy, Cuts, Debt, Dest, Job, Params, Policy, Pressure, RangePick, debt, pick, pick_range,
-};
-pub(crate) use run::{LAST_RUN, LAST_TIER, Run, TableLike};
-pub(crate) use version::{Family, Tree};
