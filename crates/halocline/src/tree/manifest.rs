@@ -200,6 +200,9 @@ impl Manifest {
         };
         if !read_only {
             if !clean {
+                // CURRENT's own name may be in the page cache only, if it was being made when the process was killed:
+                // it must be durable before a manifest that it does not name.
+                vfs.sync_dir(dir).map_err(|e| Error::io("sync the directory", dir, e))?;
                 let next = manifest.highest_number()?.max(number).checked_add(1);
                 let next = next.ok_or_else(|| Error::invalid("there is no number for another manifest"))?;
                 manifest.begin(next)?;
@@ -632,3 +635,6 @@ fn valid_record_follows(file: &dyn File, path: &Path, number: u64, at: u64, file
     }
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests;
