@@ -10,6 +10,9 @@ use serde_json::json;
 use std::io::Write as _;
 use std::time::Instant;
 
+/// The tier of the last run.
+const LAST_TIER: u8 = 255;
+
 /// Prints figures.
 pub fn stats(args: &args::Stats) -> Outcome {
     let db = open_to_read(&args.db.dir)?;
@@ -20,13 +23,26 @@ pub fn stats(args: &args::Stats) -> Outcome {
         let levels: Vec<_> = stats
             .levels
             .iter()
-            .map(|level| json!({ "runs": level.runs, "files": level.files, "bytes": level.bytes }))
+            .map(|level| {
+                json!({
+                    "tier": level.tier,
+                    "runs": level.runs,
+                    "files": level.files,
+                    "bytes": level.bytes,
+                    "entries": level.entries,
+                })
+            })
             .collect();
         let json = json!({
             "column_families": families,
             "levels": levels,
             "disk_bytes": stats.disk_bytes,
-            "memory_bytes": stats.memory_bytes,
+            "memory_bytes": {
+                "memtables": stats.memory.memtables,
+                "segments": stats.memory.segments,
+                "tables": stats.memory.tables,
+                "cache": stats.memory.cache,
+            },
         });
         writeln!(out, "{json:#}")?;
         return Ok(out.flush()?);
@@ -34,16 +50,27 @@ pub fn stats(args: &args::Stats) -> Outcome {
     let families: Vec<_> = families.iter().map(|name| escape(name.as_bytes())).collect();
     writeln!(out, "column families  {}", families.join(", "))?;
     writeln!(out, "on disk          {}", bytes(stats.disk_bytes))?;
-    writeln!(out, "in memory        {}", bytes(stats.memory_bytes))?;
-    let last = stats.levels.len().saturating_sub(1);
-    for (at, level) in stats.levels.iter().enumerate() {
+    writeln!(
+        out,
+        "in memory        {} (memtables {}, filters and fences {}, cache {}), log segments {}",
+        bytes(stats.memory.memtables + stats.memory.tables + stats.memory.cache),
+        bytes(stats.memory.memtables),
+        bytes(stats.memory.tables),
+        bytes(stats.memory.cache),
+        bytes(stats.memory.segments)
+    )?;
+    for level in &stats.levels {
+        let tier =
+            if level.tier == LAST_TIER { "last run".to_owned() } else { format!("tier {}", level.tier) };
         writeln!(
             out,
-            "level {at}{}  {} runs, {} files, {}",
-            if at == last { " (last)  " } else { "         " },
-            grouped(level.runs as u64),
-            grouped(level.files as u64),
-            bytes(level.bytes)
+            "{tier:<15}  {} {}, {} {}, {}, {} entries (all versions)",
+            level.runs,
+            if level.runs == 1 { "run" } else { "runs" },
+            level.files,
+            if level.files == 1 { "file" } else { "files" },
+            bytes(level.bytes),
+            grouped(level.entries)
         )?;
     }
     Ok(out.flush()?)
@@ -55,7 +82,7 @@ pub fn compact(args: &Database) -> Outcome {
     let before = db.stats().disk_bytes;
     let start = Instant::now();
     let bar = output::progress(None, "compacting");
-    db.compact_range::<&[u8]>(..)?;
+    db.compact_range(..)?;
     db.wait_idle()?;
     bar.finish_and_clear();
     let after = db.stats().disk_bytes;

@@ -1,10 +1,11 @@
 //! The proof that acknowledged writes survive: a process writes and reports every commit through a pipe, gets killed
 //! with SIGKILL in the middle of it, and what it reported must be there, with nothing half-written besides.
 
-use super::data::{Block, Reader, Sum};
+use super::data::{Block, Reader};
 use super::terms;
 use super::worker::{CRASH_BATCH, LOAD_FILE, holds};
 use halobench::engine::{self, Session};
+use halobench::interrupt;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
@@ -33,18 +34,20 @@ impl Proof {
 }
 
 /// Kills a writer `kills` times, on its way through `records` records.
-pub fn prove(db: &Path, data: &Path, records: u64, kills: u32) -> Result<Proof, String> {
+pub fn prove(engine: &str, db: &Path, data: &Path, records: u64, kills: u32) -> Result<Proof, String> {
     fs::create_dir_all(db).map_err(|error| format!("could not create {}: {error}", db.display()))?;
-    let config = terms::config(Sum { records, ..Sum::default() });
+    let file = Reader::open(&data.join(LOAD_FILE))
+        .map_err(|error| format!("could not read the demo's records: {error}"))?;
+    let config = terms::config(file.sum);
     let mut proof = Proof::default();
     let mut there = 0;
     for round in 1..=kills {
         let target = records * u64::from(round) / u64::from(kills + 1);
-        let acknowledged = write_and_kill(db, data, there, target)?;
+        let acknowledged = write_and_kill(engine, db, data, there, target)?;
         proof.kills += 1;
         proof.acknowledged = acknowledged;
         let start = Instant::now();
-        let database = engine::open("halocline", db, &config)?;
+        let database = engine::open(engine, db, &config)?;
         let mut session = database.session()?;
         // The first read is part of being back.
         session.get(b"a key")?;
@@ -58,10 +61,10 @@ pub fn prove(db: &Path, data: &Path, records: u64, kills: u32) -> Result<Proof, 
 
 /// Runs a writer from record `skip` on, kills it when it has acknowledged `target`, and returns what it had
 /// acknowledged when it died.
-fn write_and_kill(db: &Path, data: &Path, skip: u64, target: u64) -> Result<u64, String> {
+fn write_and_kill(engine: &str, db: &Path, data: &Path, skip: u64, target: u64) -> Result<u64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
-        .args(["demo-worker", "write-until-killed", "halocline"])
+        .args(["demo-worker", "write-until-killed", engine])
         .arg(db)
         .arg(data)
         .args(["--skip", &skip.to_string()])
@@ -69,6 +72,7 @@ fn write_and_kill(db: &Path, data: &Path, skip: u64, target: u64) -> Result<u64,
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("could not start the writer: {error}"))?;
+    interrupt::set_child(Some(child.id()));
     let Some(mut pipe) = child.stdout.take() else { return Err("the writer has no pipe".into()) };
     let (mut acknowledged, mut killed) = (skip, false);
     let mut report = [0; 8];
@@ -80,6 +84,7 @@ fn write_and_kill(db: &Path, data: &Path, skip: u64, target: u64) -> Result<u64,
             killed = true;
         }
     }
+    interrupt::set_child(None);
     let status = child.wait().map_err(|error| error.to_string())?;
     match killed {
         true => Ok(acknowledged),
@@ -131,4 +136,60 @@ fn verify(
         proof.torn += 1;
     }
     Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::data;
+    use super::super::text::tests::sample;
+    use super::*;
+
+    /// What is found when of 1,000 records the first `written` are there and `acknowledged` were reported.
+    fn found(written: usize, acknowledged: u64, change: Option<usize>) -> (Proof, u64) {
+        let dir = tempfile::tempdir().unwrap();
+        let text = sample(1000);
+        let sum = data::write(&text, &dir.path().join(LOAD_FILE)).unwrap();
+        let db = dir.path().join("db");
+        fs::create_dir(&db).unwrap();
+        let database = engine::open("lmdb", &db, &terms::config(sum)).unwrap();
+        let mut session = database.session().unwrap();
+        for at in 0..written {
+            let (key, value) = text.record(at);
+            session.batch_put(key, if change == Some(at) { b"changed" } else { value }).unwrap();
+        }
+        session.commit().unwrap();
+        let mut proof = Proof { kills: 1, acknowledged, ..Proof::default() };
+        let there = verify(session.as_mut(), dir.path(), acknowledged, &mut proof).unwrap();
+        (proof, there)
+    }
+
+    #[test]
+    fn what_was_acknowledged_and_a_whole_commit_behind_it_verify() {
+        for (written, acknowledged) in [(300, 300), (400, 300), (1000, 1000)] {
+            let (proof, there) = found(written, acknowledged, None);
+            assert!(proof.holds(), "{proof:?}");
+            assert_eq!(there, written as u64);
+        }
+    }
+
+    #[test]
+    fn losses_changes_and_torn_commits_do_not_verify() {
+        let verdict = |written, acknowledged, change| {
+            let (proof, _) = found(written, acknowledged, change);
+            assert!(!proof.holds());
+            (proof.lost, proof.torn)
+        };
+        assert_eq!(verdict(250, 300, None).0, 50);
+        assert_eq!(verdict(300, 300, Some(7)), (1, 0));
+        assert_eq!(verdict(350, 300, None).1, 1);
+        assert_eq!(verdict(400, 300, Some(350)).0, 0);
+        // Two commits behind the last acknowledged one: the writer waits for each, so one of them is a ghost.
+        assert_eq!(verdict(500, 300, None), (0, 1));
+    }
+
+    #[test]
+    fn no_kill_proves_nothing() {
+        assert!(!Proof { acknowledged: 1, ..Proof::default() }.holds());
+        assert!(!Proof { kills: 1, ..Proof::default() }.holds());
+    }
 }

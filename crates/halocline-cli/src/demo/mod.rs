@@ -16,6 +16,7 @@ pub mod worker;
 use crate::args::Demo;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, bytes, grouped, seconds};
+use halobench::interrupt;
 use memory::Sampler;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -35,6 +36,8 @@ const CRASH_RECORDS: u64 = 600_000;
 pub fn run(args: &Demo) -> Outcome {
     let start = Instant::now();
     let dir = work_folder(args.dir.as_deref())?;
+    interrupt::install().map_err(Failure::Failed)?;
+    interrupt::set_dir(Some(dir.path()));
     // Halocline is what the others are compared with: always there, and first.
     let mut engines = vec!["halocline"];
     engines.extend(args.engines.iter().map(String::as_str).filter(|&engine| engine != "halocline"));
@@ -52,7 +55,13 @@ pub fn run(args: &Demo) -> Outcome {
 
     progress.begin("proof by kill -9: a process loads and reports each commit, and is killed in the middle");
     let bar = output::progress(None, "writing, killing, verifying");
-    let proof = crash::prove(&dir.path().join("killed"), dir.path(), sum.records.min(CRASH_RECORDS), KILLS);
+    let proof = crash::prove(
+        "halocline",
+        &dir.path().join("killed"),
+        dir.path(),
+        sum.records.min(CRASH_RECORDS),
+        KILLS,
+    );
     bar.finish_and_clear();
 
     let mut out = output::stdout();
@@ -189,7 +198,7 @@ fn prepare(args: &Demo, dir: &Path) -> Outcome<data::Sum> {
 /// Measures one engine, if it is there.
 fn compete(engine: &str, dir: &Path, sum: data::Sum, progress: &mut Progress) -> Outcome<Column> {
     let bar = output::progress(None, format!("fetching the library of {}", terms::title(engine)));
-    let availability = terms::availability(engine, sum, &mut |done, total| {
+    let availability = terms::availability(engine, &mut |done, total| {
         bar.set_message(format!("fetching its library: {} of {}", bytes(done), bytes(total)));
     });
     bar.finish_and_clear();
@@ -227,6 +236,7 @@ fn measure(engine: &str, db: &Path, data: &Path, sum: data::Sum) -> Result<Measu
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("could not start its process: {error}"))?;
+    interrupt::set_child(Some(child.id()));
     let sampler = Sampler::start(child.id());
     let Some(output) = child.stdout.take() else { return Err("its process has no pipe".into()) };
     let mut measured = Measured { records: sum.records, ..Measured::default() };
@@ -248,6 +258,7 @@ fn measure(engine: &str, db: &Path, data: &Path, sum: data::Sum) -> Result<Measu
     }
     bar.finish_and_clear();
     measured.peak = sampler.finish();
+    interrupt::set_child(None);
     let status = child.wait().map_err(|error| error.to_string())?;
     match failed {
         Some(message) => Err(message),

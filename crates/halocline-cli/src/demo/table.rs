@@ -38,7 +38,7 @@ pub enum Missing {
 /// A figure of one engine: how it is written, and what is compared.
 struct Figure {
     text: String,
-    /// Less is better, in whatever unit.
+    /// Less is better, in whatever unit; 0 cannot be compared.
     cost: f64,
 }
 
@@ -115,10 +115,11 @@ pub fn render(columns: &[Column]) -> (String, Vec<Ratio>) {
         for (name, measured) in &measured {
             let figure = (row.figure)(measured);
             line.push(if measured.wrong.is_empty() { figure.text } else { "WRONG".into() });
+            let cost = if measured.wrong.is_empty() { figure.cost } else { 0.0 };
             match own {
-                None => own = Some(figure.cost),
-                Some(own) if own > 0.0 && figure.cost > 0.0 => {
-                    let ratio = figure.cost / own;
+                None => own = Some(cost),
+                Some(own) if own > 0.0 && cost > 0.0 => {
+                    let ratio = cost / own;
                     line.push(format!("{ratio:.2}x"));
                     ratios.push(Ratio { what: row.name, peer: (*name).to_owned(), ratio });
                 }
@@ -222,7 +223,8 @@ mod tests {
     fn wrong_answers_void_the_figures() {
         let mut wrong = measured(1);
         wrong.wrong.push("3 values differ".into());
-        let (table, _) = render(&[column("Halocline", Ok(measured(1))), column("Other", Ok(wrong))]);
+        let (table, ratios) = render(&[column("Halocline", Ok(measured(1))), column("Other", Ok(wrong))]);
+        assert!(ratios.is_empty());
         assert_eq!(table.matches("WRONG").count(), ROWS.len());
     }
 

@@ -30,17 +30,12 @@ pub fn title(engine: &str) -> &str {
 }
 
 /// Whether an engine can be run here; RocksDB's library is fetched if it is not here yet.
-pub fn availability(
-    engine: &str,
-    expected: Sum,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Availability, String> {
+pub fn availability(engine: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<Availability, String> {
     let entry = registry::find(engine)?;
-    let config = config(expected);
-    let mut availability = entry.availability(&config);
+    let mut availability = entry.availability(None);
     if engine.starts_with("rocksdb") && availability.missing.is_some() {
         match fetch::fetch(progress) {
-            Ok(_) => availability = entry.availability(&config),
+            Ok(_) => availability = entry.availability(None),
             Err(why) => {
                 availability.missing = Some(format!(
                     "its library could not be fetched ({why}); `cargo run --release -p halobench -- setup` tries again"
