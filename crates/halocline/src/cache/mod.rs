@@ -9,7 +9,7 @@ mod budget;
 mod counters;
 mod groups;
 mod set;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod speed;
 
 use std::sync::Arc;
@@ -24,6 +24,9 @@ pub(crate) use groups::{CacheStats, HotGroups};
 pub(crate) trait GroupCache: Send + Sync {
     /// The group, if it is there.
     fn get(&self, table: u64, offset: u64) -> Option<Arc<[u8]>>;
-    /// A group that was missed and decoded; kept if it is worth it.
+    /// Whether an offer of this group, which was missed, would be taken: if not, a read decodes only as far as its
+    /// value and offers nothing. Asking counts as a touch.
+    fn wants(&self, table: u64, offset: u64) -> bool;
+    /// A group that was missed and decoded whole; kept if it is worth it.
     fn offer(&self, table: u64, offset: u64, decoded: &[u8]);
 }
