@@ -27,6 +27,7 @@ pub(crate) trait GroupCache: Send + Sync {
     /// Whether an offer of this group, which was missed, would be taken: if not, a read decodes only as far as its
     /// value and offers nothing. Asking counts as a touch.
     fn wants(&self, table: u64, offset: u64) -> bool;
-    /// A group that was missed and decoded whole; kept if it is worth it.
+    /// A group that was missed and decoded whole; kept if it is worth it. Not to be called after `wants` said no to
+    /// the same touch: it would count twice, and so be taken.
     fn offer(&self, table: u64, offset: u64, decoded: &[u8]);
 }
