@@ -163,6 +163,18 @@ pub(crate) fn encode(out: &mut [u8], kind: Kind, prefix: &[u8], key: &[u8], valu
     at + value.len()
 }
 
+/// Appends an entry to `out`.
+pub(crate) fn append(out: &mut Vec<u8>, kind: Kind, prefix: &[u8], key: &[u8], value: &[u8]) {
+    let mut head = [0; 11];
+    head[0] = kind as u8;
+    let at = put_varint(&mut head, 1, (prefix.len() + key.len()) as u32);
+    let at = put_varint(&mut head, at, value.len() as u32);
+    out.extend_from_slice(&head[..at]);
+    out.extend_from_slice(prefix);
+    out.extend_from_slice(key);
+    out.extend_from_slice(value);
+}
+
 /// Decodes the entry at the start of `bytes`; `None` if it is malformed, cut short or of a kind that is not known.
 /// Never panics, whatever the bytes.
 #[inline]

@@ -8,7 +8,7 @@
 //! db.put(b"apple", b"red")?;
 //! db.put(b"plum", b"blue")?;
 //! assert_eq!(db.get(b"apple")?.unwrap(), b"red");
-//! for item in db.range(b"a".as_slice()..b"c".as_slice()) {
+//! for item in db.range(b"a"..b"c") {
 //!     let (key, value) = item?;
 //!     assert_eq!((&*key, &*value), (b"apple".as_slice(), b"red".as_slice()));
 //! }
@@ -31,6 +31,12 @@ mod table;
 mod tree;
 mod value;
 
+/// What the benchmarks measure of the inside. Not part of the interface: it changes without notice.
+#[doc(hidden)]
+pub mod bench_internals {
+    pub use crate::memtable::MemtableBench;
+}
+
 pub use db::{
     CheckReport, ColumnFamily, Compaction, Compression, Cursor, Damage, Db, Durability, Iter, LevelStats,
     LogMode, Options, Snapshot, Stats, TableAccess, WriteBatch,
@@ -38,3 +44,6 @@ pub use db::{
 pub use error::{Error, ErrorKind, Result};
 pub use key::Key;
 pub use value::Value;
+
+#[doc(hidden)]
+pub use table::bench as bench_internals_table;

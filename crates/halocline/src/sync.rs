@@ -38,3 +38,29 @@ impl Backoff {
         self.0 += 1;
     }
 }
+
+/// A counter that many threads add to: spread over cache lines, summed when read.
+#[derive(Debug, Default)]
+pub(crate) struct Counter([Padded<std::sync::atomic::AtomicU64>; 16]);
+
+impl Counter {
+    /// Adds `n`.
+    #[inline]
+    pub(crate) fn add(&self, n: u64) {
+        self.0[thread_index() % 16].0.fetch_add(n, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// The sum.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.iter().map(|c| c.0.load(std::sync::atomic::Ordering::Relaxed)).sum()
+    }
+}
+
+/// A small number of its own for each thread.
+#[inline]
+pub(crate) fn thread_index() -> usize {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static INDEX: usize = NEXT.fetch_add(1, Relaxed));
+    INDEX.with(|i| *i)
+}

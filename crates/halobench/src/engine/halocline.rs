@@ -51,9 +51,10 @@ impl Engine for Halocline {
         BTreeMap::from([
             ("levels".into(), levels.join("; ")),
             ("user_bytes_written".into(), s.user_bytes_written.to_string()),
-            ("bytes_written".into(), s.bytes_written.to_string()),
+            ("table_bytes_written".into(), s.table_bytes_written.to_string()),
+            ("log_bytes_written".into(), s.log_bytes_written.to_string()),
             ("disk_bytes".into(), s.disk_bytes.to_string()),
-            ("memory_bytes".into(), s.memory_bytes.to_string()),
+            ("memory_bytes".into(), (s.memory.memtables + s.memory.tables + s.memory.cache).to_string()),
         ])
     }
     fn close(self: Box<Self>) -> Result<()> {

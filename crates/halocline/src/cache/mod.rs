@@ -1,1 +1,20 @@
-//! The cache.
+//! The cache of decoded value groups, and the memory budget.
+//!
+//! - [`HotGroups`]: decoded groups that were asked for more than once, within a byte budget.
+//! - [`Budget`]: what the parts of the engine that hold memory hold, counted, and how much they may.
+//!
+//! Everything here is shared by all threads.
+
+mod budget;
+mod counters;
+mod groups;
+mod set;
+#[cfg(test)]
+mod speed;
+
+
+pub(crate) use budget::{Budget, Held, Part, Usage};
+pub(crate) use groups::HotGroups;
+
+use crate::table::GroupCache;
+

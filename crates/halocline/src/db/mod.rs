@@ -1,469 +1,248 @@
-//! What a user touches.
-#![expect(unused_variables, reason = "the shape of the interface; the bodies follow")]
+//! What a user touches: the database, its column families, batches, snapshots, iterators, options and figures.
+//!
+//! - [`options`]: how a database is opened. [`open`]: opening it.
+//! - [`core`]: the version, the commit path, rotation. [`read`]: point reads. [`iter`]: cursors and iterators.
+//! - [`batch`], [`snapshots`], [`family`], [`stats`], [`check`]: one concept each.
+//! - [`background`]: the threads. [`close`]: the end of them.
 
-use crate::io::Vfs;
-use crate::{Error, Key, Result, Value};
-use std::ops::RangeBounds;
+pub(crate) mod background;
+pub(crate) mod batch;
+mod check;
+mod close;
+pub(crate) mod core;
+mod family;
+pub(crate) mod iter;
+mod multi_get;
+pub(crate) mod open;
+pub(crate) mod options;
+mod range;
+mod read;
+mod snapshots;
+mod stats;
+
+pub use batch::WriteBatch;
+pub use check::{CheckReport, Damage};
+pub use family::ColumnFamily;
+pub use iter::{Cursor, Iter, Keys};
+pub use options::{Compaction, Compression, Durability, LogMode, Options, TableAccess};
+pub use range::KeyRange;
+pub use snapshots::Snapshot;
+pub use stats::{LevelStats, MemoryStats, Stats};
+
+pub(crate) use close::Handle;
+
+use crate::entry::Kind;
+use crate::sync::Arc;
+use crate::{Error, Result, Value};
+use core::{Core, Ops};
+use std::fmt;
+use std::ops::Bound;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-/// What a commit survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Lost when the process ends, unless flushed to tables.
-    None,
-    /// Survives a killed process; after power loss, a prefix up to the last sync.
-    Process,
-    /// As `Process`, and power loss costs at most the last interval.
-    Interval(Duration),
-    /// Survives power loss when the call returns.
-    Sync,
+/// Lower and upper bound of an iteration.
+pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// An open database: a handle that is cheap to clone and usable from any thread. The last one closes it.
+///
+/// Reads and writes without a column family concern the one called `default`.
+#[derive(Clone)]
+pub struct Db {
+    pub(crate) core: Arc<Core>,
+    handle: Arc<Handle>,
 }
-
-/// How values are compressed in tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// LZ4, where it saves enough.
-    Lz4,
-    /// Zstandard at a level (feature `zstd`).
-    Zstd(i32),
-}
-
-/// How the log is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogMode {
-    /// Mapped where the file system allows it, else written.
-    Auto,
-    /// Stores into a mapped file.
-    Mapped,
-    /// `pwrite` at commit.
-    Written,
-}
-
-/// How tables are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableAccess {
-    /// Mapped while the tables fit comfortably in memory.
-    Auto,
-    /// Always mapped.
-    Mapped,
-    /// Always `pread`.
-    Pread,
-}
-
-/// The compaction policy of a column family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compaction {
-    /// A few runs over one partitioned last run.
-    Lazy,
-    /// One run a level: fewer runs to read, more bytes written.
-    Leveled,
-    /// Runs merged only with runs of their size: fewer bytes written, more runs to read.
-    Tiered,
-    /// No merging; the oldest tables are dropped beyond this many bytes.
-    Fifo {
-        /// Bytes kept.
-        max_bytes: u64,
-    },
-}
-
-/// How a database is opened.
-#[derive(Clone, Debug)]
-pub struct Options {}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Options {
-    /// The defaults.
-    pub fn new() -> Options {
-        todo!()
-    }
-    /// Whether to create the database if it is not there. Default: true.
-    pub fn create(self, yes: bool) -> Options {
-        todo!()
-    }
-    /// Largest log segment, and so memtable, in bytes: 1 MiB to 1 GiB. Default: 64 MiB.
-    pub fn write_buffer(self, bytes: usize) -> Options {
-        todo!()
-    }
-    /// Memory for hot decoded groups, in bytes. Default: 64 MiB.
-    pub fn cache(self, bytes: usize) -> Options {
-        todo!()
-    }
-    /// What a commit survives unless it says otherwise. Default: `Process`.
-    pub fn durability(self, durability: Durability) -> Options {
-        todo!()
-    }
-    /// How values are compressed. Default: `Lz4`.
-    pub fn compression(self, compression: Compression) -> Options {
-        todo!()
-    }
-    /// The compaction policy. Default: `Lazy`.
-    pub fn compaction(self, compaction: Compaction) -> Options {
-        todo!()
-    }
-    /// Merge threads; 0 chooses from the number of cores. Default: 0.
-    pub fn compaction_threads(self, n: usize) -> Options {
-        todo!()
-    }
-    /// How the log is written. Default: `Auto`.
-    pub fn log_mode(self, mode: LogMode) -> Options {
-        todo!()
-    }
-    /// How tables are read. Default: `Auto`.
-    pub fn table_access(self, access: TableAccess) -> Options {
-        todo!()
-    }
-    /// The file system. Default: the operating system's.
-    pub fn vfs(self, vfs: Arc<dyn Vfs>) -> Options {
-        todo!()
-    }
-    /// Opens the database in `path` for reading and writing.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Db> {
-        todo!()
-    }
-    /// Opens the database in `path` read-only; nothing is written.
-    pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Db> {
-        todo!()
-    }
-    /// Verifies everything in `path`, read-only, and names each damage.
-    pub fn check(self, path: impl AsRef<Path>) -> Result<CheckReport> {
-        todo!()
-    }
-}
-
-/// An open database.
-#[derive(Clone, Debug)]
-pub struct Db {}
 
 impl Db {
-    /// Opens the database in `path` with the default options, creating it if need be.
+    pub(crate) fn new(core: Arc<Core>, handle: Arc<Handle>) -> Db {
+        Db { core, handle }
+    }
+
+    /// Opens the database in directory `path` with the default options, creating it if need be.
     pub fn open(path: impl AsRef<Path>) -> Result<Db> {
         Options::new().open(path)
     }
-    /// Sets `key` to `value` in the default column family.
+
+    /// Sets `key` to `value`: a key of at most 64 KiB, a value of at most 1 GiB; both may be empty.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
+        self.core.put(0, key.as_ref(), value.as_ref())
     }
-    /// The value of `key`.
+
+    /// The value of `key`, if it has one. Sees every commit that was acknowledged before the call; of a batch that is being
+    /// committed it may see some writes before others. A [`Snapshot`] never does.
+    ///
+    /// Damage met on the way is an error, never `None`.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        todo!()
+        self.core.get(0, key.as_ref(), u64::MAX)
     }
-    /// Copies the value of `key` into `buf` (cleared first); false if there is none.
+
+    /// Copies the value of `key` into `buf`, which is cleared first; false if there is none.
     pub fn get_into(&self, key: impl AsRef<[u8]>, buf: &mut Vec<u8>) -> Result<bool> {
-        todo!()
+        buf.clear();
+        let value = self.get(key)?;
+        if let Some(value) = &value {
+            buf.extend_from_slice(value);
+        }
+        Ok(value.is_some())
     }
-    /// Whether `key` has a value; decodes none.
+
+    /// Whether `key` has a value. Decodes none.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        todo!()
+        self.core.contains(0, key.as_ref(), u64::MAX)
     }
-    /// Removes `key`.
+
+    /// Removes `key`, whether it is there or not.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
+        self.core.delete(0, key.as_ref())
     }
-    /// The values of many keys, in their order.
+
+    /// The values of many keys, in their order. Cheaper than as many calls of `get`: cache misses overlap.
+    ///
+    /// ```
+    /// # fn main() -> halocline::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = halocline::Db::open(dir.path().join("data"))?;
+    /// db.put(b"a", b"1")?;
+    /// let values = db.multi_get(&[b"a", b"b"])?;
+    /// assert_eq!(values[0].as_deref(), Some(b"1".as_slice()));
+    /// assert!(values[1].is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Value>>> {
-        todo!()
+        self.core.multi_get(0, keys)
     }
-    /// Commits a batch, whole or not at all, with the database's durability.
+
+    /// Commits a batch, all of it or nothing, with the database's durability.
     pub fn write(&self, batch: &WriteBatch) -> Result<()> {
-        todo!()
+        self.write_with(batch, self.core.options.durability)
     }
-    /// Commits a batch with the given durability.
+
+    /// Commits a batch with at least this durability; the database's default is the least.
     pub fn write_with(&self, batch: &WriteBatch, durability: Durability) -> Result<()> {
-        todo!()
+        batch.families.iter().try_for_each(|family| family.check_owner(&self.core))?;
+        self.core.commit(&Ops::Batch(batch), durability)
     }
-    /// Entries with keys in `range`, in order, from either end.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        todo!()
+
+    /// Entries with keys in `range`, in order, from either end, as of now.
+    pub fn range(&self, range: impl KeyRange) -> Iter {
+        self.core.iter(0, range::owned(&range))
     }
+
     /// Entries whose keys begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        todo!()
+        self.core.iter(0, range::of_prefix(prefix.as_ref()))
     }
+
     /// All entries.
     pub fn iter(&self) -> Iter {
-        todo!()
+        self.range(..)
     }
-    /// A cursor over all entries, for reuse: it re-seeks cheaply and copies nothing.
+
+    /// A cursor over all entries as of now, not yet at one.
     pub fn cursor(&self) -> Result<Cursor> {
-        todo!()
+        self.core.cursor(0)
     }
+
     /// A stable view of everything committed so far.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        todo!()
+        self.core.halt.check_closed()?;
+        Ok(Snapshot::new(&self.core))
     }
-    /// The column family of that name, created if need be.
+
+    /// The column family of that name (1 to 1024 bytes), created durably if need be.
     pub fn column_family(&self, name: &str) -> Result<ColumnFamily> {
-        todo!()
+        ColumnFamily::create(&self.core, name)
     }
+
     /// The column family of that name, if it is there.
     pub fn find_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
-        todo!()
+        Ok(ColumnFamily::find(&self.core, name))
     }
-    /// The names of the column families, `default` first.
+
+    /// The names of the column families, `default` first, then in the order of their creation.
     pub fn column_families(&self) -> Result<Vec<String>> {
-        todo!()
+        Ok(self.core.version.load_arc().tree.families.iter().map(|family| family.name.to_string()).collect())
     }
-    /// Drops a column family and its data; false if there is none.
+
+    /// Drops a column family and all its data, durably; false if there is none of that name. Handles to it get errors from
+    /// then on. The default one cannot be dropped.
     pub fn drop_column_family(&self, name: &str) -> Result<bool> {
-        todo!()
+        family::drop_family(&self.core, name)
     }
-    /// Writes the memtables to tables and waits for it.
+
+    /// Writes everything committed so far to tables, and waits for it.
     pub fn flush(&self) -> Result<()> {
-        todo!()
+        if self.core.options.read_only { Ok(()) } else { self.core.flush() }
     }
-    /// Flushes, and merges all tables that overlap `range`, of every column family, into its last run.
-    pub fn compact_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        todo!()
+
+    /// Flushes, then merges all tables that hold keys in `range`, of every column family, down into its last run.
+    pub fn compact_range(&self, range: impl KeyRange) -> Result<()> {
+        self.core.compact_range(&range::owned(&range))
     }
-    /// Waits until no flush or merge is due.
+
+    /// Waits until nothing is left to flush of what was sealed, and no merge is due.
     pub fn wait_idle(&self) -> Result<()> {
-        todo!()
+        self.core.wait_idle()
     }
+
     /// Makes everything committed so far durable.
     pub fn sync(&self) -> Result<()> {
-        todo!()
+        self.core.sync()
     }
-    /// Stops the background threads and seals the log. Later calls fail with `Closed`.
+
+    /// Flushes, stops the background threads and closes the files, for all handles; writes through them, and new
+    /// snapshots, then fail with `Closed`. Iterators, snapshots and values that are still held stay readable.
+    ///
+    /// Dropping the last handle does the same, but cannot tell of an error.
     pub fn close(&self) -> Result<()> {
-        todo!()
+        self.handle.close()
     }
+
     /// Figures about what is there and what was done.
     pub fn stats(&self) -> Stats {
-        todo!()
+        self.core.stats()
     }
 }
 
-/// A handle to a column family: cheap to clone, usable from any thread.
-#[derive(Clone, Debug)]
-pub struct ColumnFamily {}
-
-impl ColumnFamily {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        todo!()
-    }
-    /// As [`Db::put`].
-    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
-    }
-    /// As [`Db::get`].
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        todo!()
-    }
-    /// As [`Db::contains`].
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        todo!()
-    }
-    /// As [`Db::delete`].
-    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
-    }
-    /// As [`Db::range`].
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        todo!()
-    }
-    /// As [`Db::prefix`].
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        todo!()
-    }
-    /// As [`Db::iter`].
-    pub fn iter(&self) -> Iter {
-        todo!()
-    }
-    /// As [`Db::cursor`].
-    pub fn cursor(&self) -> Result<Cursor> {
-        todo!()
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db").field("dir", &self.core.dir).finish_non_exhaustive()
     }
 }
 
-/// Writes that commit together.
-#[derive(Clone, Debug, Default)]
-pub struct WriteBatch {}
+impl Core {
+    pub(crate) fn put(&self, family: u32, key: &[u8], value: &[u8]) -> Result<()> {
+        self.commit(&Ops::One { kind: Kind::Put, family, key, value }, self.options.durability)
+    }
 
-impl WriteBatch {
-    /// An empty batch.
-    pub fn new() -> WriteBatch {
-        todo!()
+    pub(crate) fn delete(&self, family: u32, key: &[u8]) -> Result<()> {
+        self.commit(&Ops::One { kind: Kind::Delete, family, key, value: &[] }, self.options.durability)
     }
-    /// Sets `key` to `value` in the default column family.
-    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        todo!()
+
+    /// A version, and an address at which everything below is complete in it.
+    fn view(&self) -> (Arc<core::Version>, u64) {
+        let version = self.version.load_arc();
+        let before = version.tail();
+        self.in_flight.wait_below(before);
+        (version, before)
     }
-    /// Sets `key` to `value` in `family`.
-    pub fn put_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        todo!()
+
+    pub(crate) fn iter(&self, family: u32, bounds: Bounds) -> Iter {
+        let (version, before) = self.view();
+        Iter::new(version, family, before, bounds)
     }
-    /// Removes `key` from the default column family.
-    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
-        todo!()
+
+    pub(crate) fn cursor(&self, family: u32) -> Result<Cursor> {
+        let (version, before) = self.view();
+        Cursor::new(&version, family, before, &(Bound::Unbounded, Bound::Unbounded))
     }
-    /// Removes `key` from `family`.
-    pub fn delete_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) {
-        todo!()
-    }
-    /// Number of writes.
-    pub fn len(&self) -> usize {
-        todo!()
-    }
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        todo!()
-    }
-    /// Forgets the writes and keeps the memory.
-    pub fn clear(&mut self) {
-        todo!()
+
+    /// Fails once the database was closed.
+    fn check_open(&self) -> Result<()> {
+        self.halt.check_closed()
     }
 }
 
-/// A stable view: `Clone + Send + Sync`, and it may outlive the `Db`.
-#[derive(Clone, Debug)]
-pub struct Snapshot {}
-
-impl Snapshot {
-    /// The value of `key` in the default column family as of this snapshot.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        todo!()
-    }
-    /// The value of `key` in `family` as of this snapshot.
-    pub fn get_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        todo!()
-    }
-    /// Entries with keys in `range`.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        todo!()
-    }
-    /// Entries of `family` with keys in `range`.
-    pub fn range_cf<K: AsRef<[u8]>>(&self, family: &ColumnFamily, range: impl RangeBounds<K>) -> Iter {
-        todo!()
-    }
-    /// All entries.
-    pub fn iter(&self) -> Iter {
-        todo!()
-    }
-}
-
-/// Entries in order, from either end. An error ends it.
-#[derive(Debug)]
-pub struct Iter {}
-
-impl Iter {
-    /// Only the keys: no value is decoded.
-    pub fn keys(self) -> impl DoubleEndedIterator<Item = Result<Key>> {
-        std::iter::empty()
-    }
-}
-
-impl Iterator for Iter {
-    type Item = Result<(Key, Value)>;
-    fn next(&mut self) -> Option<Self::Item> {
-        todo!()
-    }
-}
-
-impl DoubleEndedIterator for Iter {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        todo!()
-    }
-}
-
-/// A position among the entries, as of when the cursor was made. It lends keys and values instead of copying them.
-#[derive(Debug)]
-pub struct Cursor {}
-
-impl Cursor {
-    /// Moves to the first entry.
-    pub fn seek_first(&mut self) -> Result<()> {
-        todo!()
-    }
-    /// Moves to the last entry.
-    pub fn seek_last(&mut self) -> Result<()> {
-        todo!()
-    }
-    /// Moves to the first entry at or behind `key`.
-    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
-    }
-    /// Moves to the last entry at or before `key`.
-    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
-        todo!()
-    }
-    /// Moves on by one.
-    #[expect(clippy::should_implement_trait, reason = "a lending cursor, not an iterator")]
-    pub fn next(&mut self) -> Result<()> {
-        todo!()
-    }
-    /// Moves back by one.
-    pub fn prev(&mut self) -> Result<()> {
-        todo!()
-    }
-    /// Whether the cursor is at an entry.
-    pub fn valid(&self) -> bool {
-        todo!()
-    }
-    /// The entry's key. Panics if not valid.
-    pub fn key(&self) -> &[u8] {
-        todo!()
-    }
-    /// The entry's value, decoded when asked for.
-    pub fn value(&mut self) -> Result<&[u8]> {
-        todo!()
-    }
-}
-
-/// Figures about an open database.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Stats {
-    /// The levels of the default column family and the others, summed: upper runs first, the last run last.
-    pub levels: Vec<LevelStats>,
-    /// Bytes users asked to write: keys and values.
-    pub user_bytes_written: u64,
-    /// Bytes written to the log, to tables and to the manifest.
-    pub bytes_written: u64,
-    /// Bytes of files on disk.
-    pub disk_bytes: u64,
-    /// Memory of memtable nodes, filters, fences and the cache.
-    pub memory_bytes: u64,
-}
-
-/// One level: a run, or runs of one size.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct LevelStats {
-    /// Sorted runs.
-    pub runs: usize,
-    /// Table files.
-    pub files: usize,
-    /// Bytes of these.
-    pub bytes: u64,
-}
-
-/// What [`Options::check`] found.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct CheckReport {
-    /// Files read.
-    pub files: usize,
-    /// Bytes read.
-    pub bytes: u64,
-    /// Entries read.
-    pub entries: u64,
-    /// Each damage found.
-    pub damages: Vec<Damage>,
-}
-
-/// One damaged place.
-#[derive(Clone, Debug)]
-pub struct Damage {
-    /// What is wrong, with the file and the offset.
-    pub error: Error,
+/// A name that a column family cannot have.
+fn invalid_name(name: &str) -> Error {
+    Error::invalid(format!("{name:?} cannot name a column family: a name has 1 to 1024 bytes"))
 }

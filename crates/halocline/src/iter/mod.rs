@@ -1,7 +1,31 @@
 //! Cursors over sorted entries, and how they combine.
 //!
 //! A [`Source`] is a position in one sorted thing: a memtable, a table, a run of tables. Combinators make bigger
-//! ones of them; the merging cursor makes the view a user sees.
+//! ones of them; the merging cursor makes the view a user sees:
+//!
+//! - [`Prefixed`]: the part of a source that belongs to one column family, with its prefix stripped.
+//! - [`Concat`]: a run, its tables opened one at a time.
+//! - [`Merging`]: sources from newest to oldest as one; what a user iterates over.
+//! - [`VersionMerge`]: the same with all versions, thinned to those that a reader can still see; what flushes and
+//!   merges write.
+//!
+//! All are generic over their sources: the compiler sees through every layer, nothing is called by pointer. A cursor
+//! is used by one thread at a time and shares nothing.
+
+mod concat;
+mod merge;
+mod prefixed;
+#[cfg(test)]
+mod speed;
+#[cfg(test)]
+mod testing;
+mod tournament;
+mod versions;
+
+pub(crate) use concat::{Concat, Tables};
+pub(crate) use merge::{Merging, Skipped};
+pub(crate) use prefixed::Prefixed;
+pub(crate) use versions::{Dropped, VersionMerge};
 
 use crate::entry::Kind;
 use crate::{Result, Value};
@@ -42,5 +66,9 @@ pub(crate) trait Source {
     /// The value as something that outlives the source's position.
     fn pinned_value(&mut self) -> Result<Value> {
         self.value().map(Value::copy)
+    }
+    /// Bytes of the value; must be valid. A source that knows the length without decoding says so here.
+    fn value_len(&mut self) -> Result<usize> {
+        self.value().map(<[u8]>::len)
     }
 }

@@ -1,0 +1,361 @@
+//! The background threads: one flushes, some merge, one helps (segments ahead of need, timed syncs, tidying).
+//!
+//! Each waits for a request or its time, never for a fixed sleep. A failure or a panic in any of them stops all
+//! writes with its cause; only a full disk is waited out, with the error given to whoever has to wait for the flush.
+
+use super::Bounds;
+use super::core::{Core, Halt, closed, lock};
+use super::options::{Compaction, Durability};
+use crate::sync::{Arc, Mutex};
+use crate::table::Table;
+use crate::tree::flush::FlushJob;
+use crate::tree::merge_job::{self, MergeJob};
+use crate::tree::pacing::QUANTUM;
+use crate::tree::policy::{self, Job, Params, Policy, Pressure, RangePick};
+use crate::tree::version::Family;
+use crate::{Error, ErrorKind, Result};
+use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a job waits before it tries a full disk again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Starts the threads.
+pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
+    let mut threads = Vec::new();
+    let mut spawn = |name: String, body: Box<dyn Fn(&Core) -> Result<()> + Send>| {
+        let owned = Arc::clone(core);
+        let run = move || guarded(&owned, body);
+        std::thread::Builder::new()
+            .name(name)
+            .spawn(run)
+            .map(|thread| threads.push(thread))
+            .map_err(|e| Error::io("start a background thread for the database", &core.dir, e))
+    };
+    spawn("halocline-flush".into(), Box::new(flush_loop))?;
+    spawn("halocline-help".into(), Box::new(help_loop))?;
+    for i in 0..core.pacing.merges.len() {
+        spawn(format!("halocline-merge-{i}"), Box::new(move |core| merge_loop(core, i)))?;
+    }
+    Ok(threads)
+}
+
+/// Runs a thread's body; its failure or panic stops all writes.
+fn guarded(core: &Core, body: impl Fn(&Core) -> Result<()>) {
+    let stop = |halt: &Halt, cause: Error| {
+        halt.stop(cause);
+        core.signals.finished();
+    };
+    match catch_unwind(AssertUnwindSafe(|| body(core))) {
+        Ok(Ok(())) => {}
+        Ok(Err(e)) => stop(&core.halt, e),
+        Err(panic) => {
+            let what = panic
+                .downcast_ref::<&str>()
+                .map(|s| s.to_string())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            stop(&core.halt, Error::new(ErrorKind::Halted, format!("a background thread panicked: {what}")));
+        }
+    }
+}
+
+/// Waits until there is a request newer than `seen`, or `timeout` is over; false when the database closes.
+fn wait(core: &Core, seen: &mut u64, timeout: Option<Duration>) -> bool {
+    let mut state = lock(&core.signals.state);
+    loop {
+        if state.closing {
+            return false;
+        }
+        if state.requests != *seen {
+            *seen = state.requests;
+            return true;
+        }
+        state = match timeout {
+            None => core.signals.due.wait(state).unwrap_or_else(|e| e.into_inner()),
+            Some(timeout) => {
+                let (state, result) =
+                    core.signals.due.wait_timeout(state, timeout).unwrap_or_else(|e| e.into_inner());
+                if result.timed_out() && !state.closing {
+                    return true;
+                }
+                state
+            }
+        }
+    }
+}
+
+fn is_closing(core: &Core) -> bool {
+    lock(&core.signals.state).closing
+}
+
+fn flush_loop(core: &Core) -> Result<()> {
+    let mut seen = u64::MAX;
+    let mut retry = None;
+    while wait(core, &mut seen, retry) {
+        retry = None;
+        while let Some(mem) = core.version.load_arc().sealed.last().cloned() {
+            if is_closing(core) {
+                return Ok(());
+            }
+            let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, job));
+            match result {
+                Ok(()) => *lock(&core.flush_error) = None,
+                Err(e) if e.kind() == ErrorKind::NoSpace => {
+                    *lock(&core.flush_error) = Some(e);
+                    retry = Some(RETRY);
+                }
+                Err(e) => return Err(e),
+            }
+            update_rates(core);
+            core.version.sweep();
+            core.signals.finished();
+            // Merges may be due now, and the helper has segments to tidy.
+            core.signals.request();
+            if retry.is_some() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a flush to its end, taking turns with the writers that help.
+fn run_flush(core: &Core, job: FlushJob) -> Result<()> {
+    *lock(&core.pacing.flush) = Some(job);
+    update_rates(core);
+    loop {
+        let mut slot = lock(&core.pacing.flush);
+        let Some(job) = slot.as_mut() else { return Ok(()) };
+        if !job.failed() && !job.is_done() && !is_closing(core) {
+            job.step_or_fail(core, QUANTUM);
+            continue;
+        }
+        let Some(mut job) = slot.take() else { return Ok(()) };
+        core.pacing.flush_rate.store(0, Relaxed);
+        drop(slot);
+        let result = match job.take_failure() {
+            Some(e) => Err(e),
+            None if !job.is_done() => Err(closed()),
+            None => job.finish(core),
+        };
+        return result.inspect_err(|_| job.abandon(core));
+    }
+}
+
+fn merge_loop(core: &Core, slot: usize) -> Result<()> {
+    let mut seen = u64::MAX;
+    let mut retry = None;
+    while wait(core, &mut seen, retry) {
+        retry = None;
+        while let Some(picked) = pick(core) {
+            let result = run_merge(core, &core.pacing.merges[slot], picked);
+            match result {
+                Ok(()) => {}
+                Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
+                Err(e) if e.kind() == ErrorKind::NoSpace => {
+                    retry = Some(RETRY);
+                    break;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        core.signals.finished();
+    }
+    Ok(())
+}
+
+/// A job, the family it was picked for, and its claim.
+type Picked = (Arc<Family<Table>>, Job, u64);
+
+/// The next merge that is due, its range claimed.
+fn pick(core: &Core) -> Option<Picked> {
+    if is_closing(core) {
+        return None;
+    }
+    let mut busy = lock(&core.busy);
+    let version = core.version.load_arc();
+    let params = core.params();
+    let best = version
+        .tree
+        .families
+        .iter()
+        .filter_map(|family| Some((family, policy::pick(family, &params, &busy, core.pressure())?)))
+        .max_by(|(_, a), (_, b)| a.score.total_cmp(&b.score));
+    let (family, job) = best?;
+    let ticket = busy.claim(&job);
+    Some((Arc::clone(family), job, ticket))
+}
+
+/// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
+pub(crate) fn run_merge(core: &Core, slot: &Mutex<Option<MergeJob>>, (family, job, ticket): Picked) -> Result<()> {
+    let result = if job.trivial {
+        merge_job::move_or_drop(core, &job)
+    } else {
+        MergeJob::new(core, &family, job).and_then(|merge| {
+            *lock(slot) = Some(merge);
+            merge_turns(core, slot)
+        })
+    };
+    lock(&core.busy).release(ticket);
+    update_rates(core);
+    core.version.sweep();
+    core.signals.finished();
+    // What was done may make more due.
+    core.signals.request();
+    result
+}
+
+fn merge_turns(core: &Core, slot: &Mutex<Option<MergeJob>>) -> Result<()> {
+    loop {
+        let mut guard = lock(slot);
+        let Some(job) = guard.as_mut() else { return Ok(()) };
+        if !job.failed() && !job.is_done() && !is_closing(core) {
+            job.step_or_fail(core, QUANTUM);
+            continue;
+        }
+        let Some(mut job) = guard.take() else { return Ok(()) };
+        drop(guard);
+        let result = match job.take_failure() {
+            Some(e) => Err(e),
+            None if !job.is_done() => Err(closed()),
+            None => job.finish(core),
+        };
+        return result.inspect_err(|_| job.abandon(core));
+    }
+}
+
+impl Core {
+    /// The policy and its sizes.
+    pub(crate) fn params(&self) -> Params {
+        let policy = match self.options.compaction {
+            Compaction::Lazy => Policy::Lazy { min_runs: 2, max_runs: 8 },
+            Compaction::Leveled => Policy::Leveled,
+            Compaction::Tiered => Policy::Tiered,
+            Compaction::Fifo { max_bytes } => Policy::Fifo { max_bytes },
+        };
+        Params::new(policy, self.options.write_buffer as u64)
+    }
+
+    /// What presses: reads that look into many runs, writes that merges are behind of.
+    fn pressure(&self) -> Pressure {
+        Pressure::default()
+    }
+
+    /// Waits until nothing sealed is left to flush and no merge is due or running.
+    pub(crate) fn wait_idle(&self) -> Result<()> {
+        let mut state = lock(&self.signals.state);
+        loop {
+            self.halt.check()?;
+            let version = self.version.load_arc();
+            let idle = version.sealed.is_empty() && {
+                let busy = lock(&self.busy);
+                let (params, pressure) = (self.params(), self.pressure());
+                busy.len() == 0
+                    && version.tree.families.iter().all(|f| policy::pick(f, &params, &busy, pressure).is_none())
+            };
+            if idle || self.options.read_only {
+                return Ok(());
+            }
+            drop(version);
+            state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// Flushes, and merges what overlaps `range` down into the last run, in the calling thread.
+    pub(crate) fn compact_range(&self, range: &Bounds) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::new(ErrorKind::ReadOnly, "could not compact: the database was opened read-only"));
+        }
+        self.flush()?;
+        let slot = Mutex::new(None);
+        let ids: Vec<u32> = self.version.load_arc().tree.families.iter().map(|family| family.id).collect();
+        for id in ids {
+            loop {
+                self.halt.check()?;
+                let mut state = lock(&self.signals.state);
+                let picked = {
+                    let mut busy = lock(&self.busy);
+                    let version = self.version.load_arc();
+                    let Some(family) = version.tree.family(id) else { break };
+                    let bounds = (as_slice(&range.0), as_slice(&range.1));
+                    match policy::pick_range(family, &self.params(), &busy, bounds) {
+                        RangePick::Job(job) => {
+                            let ticket = busy.claim(&job);
+                            Some((Arc::clone(family), job, ticket))
+                        }
+                        RangePick::Busy => None,
+                        RangePick::Done => break,
+                    }
+                };
+                match picked {
+                    Some(picked) => {
+                        drop(state);
+                        run_merge(self, &slot, picked)?;
+                    }
+                    None => {
+                        state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+                        drop(state);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+/// Sets what writers owe, from how far behind the background is.
+pub(crate) fn update_rates(core: &Core) {
+    let version = core.version.load_arc();
+    // Flush: with one memtable waiting there is a whole segment of room to do it in; with more, less.
+    let flush_rate = match version.sealed.len() {
+        0 => 0,
+        1 => 512,
+        2 => 1024,
+        _ => 2048,
+    };
+    if let Some(mem) = version.sealed.last() {
+        let entries = mem.memtable.versions().max(1);
+        core.pacing.entry_bytes.store(mem.segment.used() / entries, Relaxed);
+    }
+    core.pacing.flush_rate.store(flush_rate, Relaxed);
+    let params = core.params();
+    let over: u64 = version.tree.families.iter().map(|family| u64::from(policy::debt(family, &params).runs_over)).sum();
+    core.pacing.merge_rate.store((over * 256).min(4096), Relaxed);
+}
+
+fn help_loop(core: &Core) -> Result<()> {
+    let interval = match core.options.durability {
+        Durability::Interval(every) => Some(every),
+        _ => None,
+    };
+    let mut seen = u64::MAX;
+    let mut last_sync = core.vfs.monotonic_ns();
+    while wait(core, &mut seen, interval) {
+        core.pool.tidy()?;
+        let version = core.version.load_arc();
+        if version.active.segment.is_half_full() {
+            match core.pool.prepare() {
+                // A writer will meet the full disk itself, and be told.
+                Err(e) if e.kind() == ErrorKind::NoSpace => {}
+                other => other?,
+            }
+        }
+        drop(version);
+        core.version.sweep();
+        if let Some(every) = interval
+            && core.vfs.monotonic_ns().saturating_sub(last_sync) >= every.as_nanos() as u64
+        {
+            core.sync()?;
+            last_sync = core.vfs.monotonic_ns();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Closing: the last handle, or an explicit call, flushes, stops the threads and records a clean end.
+
+use super::core::{Core, closed, lock};
+use crate::sync::{Arc, Mutex};
+use crate::tree::edit::Edit;
+use crate::Result;
+use std::thread::JoinHandle;
+
+/// What all handles of an open database share; dropping it closes the database.
+pub(crate) struct Handle {
+    core: Arc<Core>,
+    threads: Mutex<Option<Vec<JoinHandle<()>>>>,
+}
+
+impl Handle {
+    pub(crate) fn new(core: Arc<Core>, threads: Vec<JoinHandle<()>>) -> Handle {
+        Handle { core, threads: Mutex::new(Some(threads)) }
+    }
+
+    /// Closes once; later calls do nothing.
+    pub(crate) fn close(&self) -> Result<()> {
+        let Some(threads) = lock(&self.threads).take() else { return Ok(()) };
+        let core = &self.core;
+        let flushed = if core.options.read_only { Ok(()) } else { core.halt.check().and_then(|()| core.flush()) };
+        // From here on no commit is taken, so the flush can be made complete.
+        core.halt.stop(closed());
+        core.in_flight.wait_below(u64::MAX - 1);
+        lock(&core.signals.state).closing = true;
+        core.signals.due.notify_all();
+        core.signals.done.notify_all();
+        let panicked = threads.into_iter().map(JoinHandle::join).filter(std::result::Result::is_err).count();
+        debug_assert_eq!(panicked, 0, "the threads catch their panics");
+        let ended = flushed.and_then(|()| self.record_end());
+        *lock(&core.manifest) = None;
+        *lock(&core.directory_lock) = None;
+        ended
+    }
+
+    /// Records in the manifest that the log is empty, or what is still in it.
+    fn record_end(&self) -> Result<()> {
+        let core = &self.core;
+        if core.options.read_only {
+            return Ok(());
+        }
+        let version = core.version.load_arc();
+        let mut segments = Vec::new();
+        for mem in version.sealed.iter().rev().chain(std::iter::once(&version.active)) {
+            let segment = &mem.segment;
+            if segment.raw().file.is_none() || segment.is_untouched() {
+                continue;
+            }
+            if !segment.is_sealed()
+                && let Some(at) = segment.close().seal_at
+            {
+                segment.seal(at)?;
+            }
+            segment.sync()?;
+            segments.push(segment.sealed());
+        }
+        let mut manifest = lock(&core.manifest);
+        core.append(&mut manifest, &[Edit::Closed { segments }])?;
+        drop(manifest);
+        core.pool.clear()?;
+        if version.active.segment.is_untouched() && version.active.segment.raw().file.is_some() {
+            // Nothing is in it: the next open makes its own.
+            let path = &version.active.segment.raw().path;
+            core.vfs.remove(path).map_err(|e| crate::Error::io("remove an empty log segment", path, e))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // There is no one to tell of a failure; what was acknowledged is in the log.
+        let _ = self.close();
+    }
+}

@@ -1,0 +1,417 @@
+//! The heart of an open database: the current version, the commit path, rotation, and what stops it all.
+//!
+//! Locks, in the order in which they may be taken: `manifest` (held over I/O; only by flush, merge and column family
+//! changes) before `rotation` (held while a new segment is made; only by writers that met a full one) before `publish`
+//! (held for a few pointer moves). Readers take none of them, and neither does a commit that finds room.
+
+use super::batch::{WriteBatch, check_lengths};
+use super::options::{Durability, Options};
+use super::snapshots::Snapshots;
+use super::stats::Counters;
+use crate::cache::HotGroups;
+use crate::entry::{self, Kind, Prefix};
+use crate::io::{Lock, Vfs};
+use crate::log::pool::Pool;
+use crate::log::record;
+use crate::log::segment::{Backing, Full, Segment};
+use crate::log::slots::InFlight;
+use crate::log::sync::GroupSync;
+use crate::memtable::Memtable;
+use crate::sync::{Arc, Backoff, Condvar, Mutex, MutexGuard};
+use crate::table::Table;
+use crate::tree::edit::Edit;
+use crate::tree::manifest::Manifest;
+use crate::tree::pacing::Pacing;
+use crate::tree::pin::Pinned;
+use crate::tree::policy::Busy;
+use crate::tree::version::Tree;
+use crate::{Error, ErrorKind, Result};
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A segment and the memtable over it.
+pub(crate) struct Mem {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) memtable: Arc<Memtable>,
+}
+
+impl Mem {
+    pub(crate) fn new(segment: Segment) -> Arc<Mem> {
+        let memtable = Memtable::new(Arc::clone(segment.memory()), segment.base());
+        Arc::new(Mem { segment: Arc::new(segment), memtable: Arc::new(memtable) })
+    }
+}
+
+/// Everything a reader can see, immutable: swapped as a whole.
+pub(crate) struct Version {
+    pub(crate) active: Arc<Mem>,
+    /// Newest first.
+    pub(crate) sealed: Vec<Arc<Mem>>,
+    pub(crate) tree: Arc<Tree<Table>>,
+}
+
+impl Version {
+    /// The address behind everything reserved so far: a snapshot here sees it all, once it is complete.
+    pub(crate) fn tail(&self) -> u64 {
+        self.active.segment.position()
+    }
+
+    /// Where the memtables begin: everything below is in tables.
+    pub(crate) fn oldest_base(&self) -> u64 {
+        self.sealed.last().unwrap_or(&self.active).segment.base()
+    }
+}
+
+/// The first failure after which nothing is acknowledged any more.
+#[derive(Default)]
+pub(crate) struct Halt {
+    halted: AtomicBool,
+    cause: Mutex<Option<Error>>,
+}
+
+impl Halt {
+    /// Stops all writes; the first cause stays.
+    pub(crate) fn stop(&self, cause: Error) {
+        lock(&self.cause).get_or_insert(cause);
+        self.halted.store(true, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.halted.load(Ordering::Relaxed) { Err(self.error()) } else { Ok(()) }
+    }
+
+    /// Fails once the database was closed; other failures leave reads possible.
+    pub(crate) fn check_closed(&self) -> Result<()> {
+        match self.check() {
+            Err(e) if e.kind() == ErrorKind::Closed => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn error(&self) -> Error {
+        match &*lock(&self.cause) {
+            Some(cause) if cause.kind() == ErrorKind::Closed => cause.clone(),
+            Some(cause) => Error::new(
+                ErrorKind::Halted,
+                format!("the database stopped taking writes after a failure; reads go on, and reopening recovers. The cause: {cause}"),
+            ),
+            None => Error::new(ErrorKind::Halted, "the database stopped taking writes"),
+        }
+    }
+}
+
+/// Locks, whatever happened to the last holder: what is guarded is kept consistent at every step.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// What the background threads wait for, and what waits for them.
+#[derive(Default)]
+pub(crate) struct Signals {
+    pub(crate) state: Mutex<Work>,
+    /// There may be something to flush, merge or prepare.
+    pub(crate) due: Condvar,
+    /// A flush or a merge finished, or failed.
+    pub(crate) done: Condvar,
+}
+
+/// The state under [`Signals`].
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(crate) closing: bool,
+    /// Counts every request, so that a wake-up is never missed.
+    pub(crate) requests: u64,
+}
+
+impl Signals {
+    /// Wakes the background.
+    pub(crate) fn request(&self) {
+        lock(&self.state).requests += 1;
+        self.due.notify_all();
+    }
+
+    /// Tells that something finished.
+    pub(crate) fn finished(&self) {
+        drop(lock(&self.state));
+        self.done.notify_all();
+    }
+}
+
+/// An open database.
+pub(crate) struct Core {
+    pub(crate) dir: PathBuf,
+    pub(crate) vfs: std::sync::Arc<dyn Vfs>,
+    pub(crate) options: Options,
+    pub(crate) boot: [u8; 16],
+    pub(crate) database: u64,
+    pub(crate) backing: Backing,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) group: GroupSync,
+    pub(crate) version: Pinned<Version>,
+    pub(crate) manifest: Mutex<Option<Manifest>>,
+    pub(crate) rotation: Mutex<()>,
+    pub(crate) publish: Mutex<()>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) halt: Halt,
+    pub(crate) signals: Signals,
+    pub(crate) pacing: Pacing,
+    pub(crate) cache: Option<std::sync::Arc<HotGroups>>,
+    pub(crate) counters: Counters,
+    pub(crate) next_file: AtomicU64,
+    /// What merges are working on.
+    pub(crate) busy: Mutex<Busy>,
+    /// Why the last flush failed, while it waits to be tried again.
+    pub(crate) flush_error: Mutex<Option<Error>>,
+    pub(crate) directory_lock: Mutex<Option<Box<dyn Lock>>>,
+}
+
+/// What a commit writes.
+pub(crate) enum Ops<'a> {
+    One { kind: Kind, family: u32, key: &'a [u8], value: &'a [u8] },
+    Batch(&'a WriteBatch),
+}
+
+/// Sealed memtables that may wait for their flush before writers have to.
+pub(crate) const MAX_SEALED: usize = 3;
+
+thread_local! {
+    /// The addresses of a batch's entries, to be handed to the memtable.
+    static OFFSETS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Core {
+    /// Commits `ops`, whole or not at all. The one write path.
+    pub(crate) fn commit(&self, ops: &Ops<'_>, durability: Durability) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::new(ErrorKind::ReadOnly, "could not write: the database was opened read-only"));
+        }
+        self.halt.check()?;
+        let (body, payload) = match ops {
+            Ops::One { family, key, value, .. } => {
+                check_lengths(key, value)?;
+                let prefix = Prefix::of(*family).as_slice().len();
+                (entry::encoded_len(prefix + key.len(), value.len()), (key.len() + value.len()) as u64)
+            }
+            Ops::Batch(batch) => {
+                if let Some(e) = &batch.refused {
+                    return Err(e.clone());
+                }
+                if batch.is_empty() {
+                    return Ok(());
+                }
+                (batch.bytes.len(), batch.payload)
+            }
+        };
+        let len = record::data_len(body as u64);
+        self.pacing.before_commit(self, len)?;
+        let end = loop {
+            let version = self.version.pin();
+            let mem = &version.active;
+            let entered = self.in_flight.enter(mem.segment.position());
+            match mem.segment.reserve(len) {
+                Ok(at) => break self.apply(mem, ops, at, len, body).map(|lsn| lsn + len)?,
+                Err(full) => {
+                    let mem = Arc::clone(mem);
+                    drop((entered, version));
+                    self.rotate(&full, &mem, len)?;
+                }
+            }
+        };
+        self.counters.user_bytes.add(payload);
+        let rank = durability.rank().max(self.options.durability.rank());
+        match (self.backing, rank) {
+            (_, 0) | (Backing::Mapped | Backing::Written, 1) => Ok(()),
+            (Backing::Anonymous, _) => self.flush(),
+            _ => self.group.wait(end, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone())),
+        }
+    }
+
+    /// Writes the record into its room and its entries into the memtable.
+    #[inline]
+    fn apply(&self, mem: &Mem, ops: &Ops<'_>, at: u64, len: u64, body: usize) -> Result<u64> {
+        // SAFETY: `at` is this thread's reservation of `len` bytes, filled once, here.
+        let filled = unsafe {
+            mem.segment.fill(at, len, body, |room| match ops {
+                Ops::One { kind, family, key, value } => {
+                    entry::encode(room, *kind, Prefix::of(*family).as_slice(), key, value);
+                }
+                Ops::Batch(batch) => room.copy_from_slice(&batch.bytes),
+            })
+        };
+        // A record that could not be written out may be in the file or not: only reopening can tell.
+        let lsn = filled.inspect_err(|e| self.halt.stop(e.clone()))?;
+        let first = at as u32 + record::HEADER as u32;
+        match ops {
+            Ops::One { .. } => mem.memtable.insert(first),
+            Ops::Batch(batch) if batch.starts.len() == 1 => mem.memtable.insert(first),
+            Ops::Batch(batch) => OFFSETS.with_borrow_mut(|offsets| {
+                offsets.clear();
+                offsets.extend(batch.starts.iter().map(|start| first + start));
+                mem.memtable.insert_batch(offsets);
+            }),
+        }
+        if self.backing != Backing::Anonymous && mem.segment.passed_half(at, len) {
+            // The next segment is wanted soon.
+            self.signals.request();
+        }
+        Ok(lsn)
+    }
+
+    /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
+    pub(crate) fn rotate(&self, full: &Full, mem: &Arc<Mem>, need: u64) -> Result<()> {
+        if let Some(at) = full.seal_at {
+            mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone()))?;
+        }
+        let _rotation = lock(&self.rotation);
+        let mut backoff = Backoff::default();
+        loop {
+            self.halt.check()?;
+            let version = self.version.load_arc();
+            if !Arc::ptr_eq(&version.active, mem) {
+                return Ok(());
+            }
+            if !mem.segment.is_sealed() {
+                // The sealer is between its reservation and its seal.
+                backoff.wait();
+                continue;
+            }
+            if version.sealed.len() < MAX_SEALED {
+                break;
+            }
+            drop(version);
+            self.wait_for_flush()?;
+        }
+        let raw = self.pool.take(need)?;
+        let segment = Segment::begin(raw, mem.segment.next_base(), self.boot, self.database, self.vfs.random())
+            .inspect_err(|e| self.halt.stop(e.clone()))?;
+        let next = Mem::new(segment);
+        if self.backing != Backing::Anonymous {
+            self.group.add(Arc::clone(&next.segment));
+        }
+        let publish = lock(&self.publish);
+        let version = self.version.load_arc();
+        let mut sealed = Vec::with_capacity(version.sealed.len() + 1);
+        sealed.push(Arc::clone(&version.active));
+        sealed.extend(version.sealed.iter().cloned());
+        self.version.swap(Arc::new(Version { active: next, sealed, tree: Arc::clone(&version.tree) }));
+        drop(publish);
+        self.counters.rotations.add(1);
+        self.signals.request();
+        Ok(())
+    }
+
+    /// Waits until there are fewer sealed memtables than writers may leave behind.
+    fn wait_for_flush(&self) -> Result<()> {
+        let start = self.vfs.monotonic_ns();
+        let mut state = lock(&self.signals.state);
+        while self.version.pin().sealed.len() >= MAX_SEALED {
+            self.halt.check()?;
+            if let Some(e) = &*lock(&self.flush_error) {
+                return Err(e.clone());
+            }
+            state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+        drop(state);
+        self.counters.stalls.add(1);
+        self.counters.stall_ns.add(self.vfs.monotonic_ns().saturating_sub(start));
+        Ok(())
+    }
+
+    /// Seals the active memtable if there is anything in it; the address below which all must be flushed.
+    pub(crate) fn seal_active(&self) -> Result<u64> {
+        self.halt.check()?;
+        let version = self.version.load_arc();
+        let mem = Arc::clone(&version.active);
+        drop(version);
+        if mem.segment.position() == mem.segment.base() + crate::log::segment::FIRST {
+            return Ok(mem.segment.base());
+        }
+        let full = mem.segment.close();
+        self.rotate(&full, &mem, 0)?;
+        Ok(mem.segment.next_base())
+    }
+
+    /// Writes everything committed so far to tables, and waits for it.
+    pub(crate) fn flush(&self) -> Result<()> {
+        let target = self.seal_active()?;
+        let mut state = lock(&self.signals.state);
+        loop {
+            // The active segment begins where the flushed ones end.
+            let version = self.version.load_arc();
+            if version.oldest_base() >= target {
+                return Ok(());
+            }
+            drop(version);
+            self.halt.check()?;
+            if let Some(e) = &*lock(&self.flush_error) {
+                return Err(e.clone());
+            }
+            state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// Swaps the tree, and drops the memtables below `floor`, which it now holds.
+    pub(crate) fn install(&self, tree: Arc<Tree<Table>>, floor: u64) {
+        let publish = lock(&self.publish);
+        let version = self.version.load_arc();
+        let (sealed, flushed): (Vec<_>, Vec<_>) =
+            version.sealed.iter().cloned().partition(|mem| mem.segment.base() >= floor);
+        self.version.swap(Arc::new(Version { active: Arc::clone(&version.active), sealed, tree }));
+        drop(publish);
+        drop(version);
+        self.group.forget_below(floor);
+        for mem in flushed {
+            mem.segment.retire(&self.pool);
+        }
+    }
+
+    /// Adds a group of edits to the manifest; a failure stops all writes.
+    pub(crate) fn append(&self, manifest: &mut Option<Manifest>, edits: &[Edit]) -> Result<()> {
+        let Some(manifest) = manifest else { return Err(closed()) };
+        manifest.append(edits).inspect_err(|e| {
+            self.halt.stop(e.clone());
+            self.signals.finished();
+        })
+    }
+
+    /// Makes `edits` durable and shows the tree they lead to.
+    pub(crate) fn change_tree(&self, manifest: &mut Option<Manifest>, edits: &[Edit]) -> Result<()> {
+        let version = self.version.load_arc();
+        let tree = version.tree.apply(edits, |meta| crate::tree::output::open_table(self, meta))?;
+        self.append(manifest, edits)?;
+        self.install(Arc::new(tree), version.oldest_base());
+        Ok(())
+    }
+
+    /// A table that is no longer part of the tree: its file goes with the last reader.
+    pub(crate) fn discard(&self, table: &Arc<Table>) {
+        let (vfs, path) = (std::sync::Arc::clone(&self.vfs), crate::tree::output::path_of(&self.dir, table.meta().id));
+        // What cannot be removed now is found and removed at the next open.
+        table.mark_obsolete(Box::new(move || drop(vfs.remove(&path))));
+        if let Some(cache) = &self.cache {
+            cache.remove_tables(|id| id == table.meta().id);
+        }
+    }
+
+    /// Makes everything committed so far durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.halt.check()?;
+        if self.backing == Backing::Anonymous {
+            return self.flush();
+        }
+        let tail = self.version.pin().tail();
+        self.group.wait(tail, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone()))
+    }
+}
+
+/// The handle's database was closed.
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the database was closed")
+}

@@ -1,0 +1,134 @@
+//! Point reads: memtables newest first, then runs newest first, each behind its filter.
+
+use super::core::{Core, Version};
+use crate::entry::{Kind, MAX_PREFIX, Prefix};
+use crate::io::checksum::key_hash;
+use crate::memtable::Found;
+use crate::sync::Arc;
+use crate::table::Table;
+use crate::tree::version::Family;
+use crate::{Error, ErrorKind, Result, Value};
+
+/// An internal key on the stack if it is short.
+pub(crate) struct InternalKey {
+    short: [u8; 96],
+    long: Vec<u8>,
+    len: usize,
+}
+
+impl InternalKey {
+    #[inline]
+    pub(crate) fn new(family: u32, key: &[u8]) -> InternalKey {
+        let prefix = Prefix::of(family);
+        let prefix = prefix.as_slice();
+        let len = prefix.len() + key.len();
+        let mut short = [0; 96];
+        let mut long = Vec::new();
+        if len <= short.len() {
+            short[..prefix.len()].copy_from_slice(prefix);
+            short[prefix.len()..len].copy_from_slice(key);
+        } else {
+            long.reserve_exact(MAX_PREFIX + key.len());
+            long.extend_from_slice(prefix);
+            long.extend_from_slice(key);
+        }
+        InternalKey { short, long, len }
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        if self.len <= self.short.len() { &self.short[..self.len] } else { &self.long }
+    }
+}
+
+impl Core {
+    /// The value of `key` as of `before`, or the newest one for `u64::MAX`.
+    #[inline]
+    pub(crate) fn get(&self, family: u32, key: &[u8], before: u64) -> Result<Option<Value>> {
+        self.counters.gets.add(1);
+        let version = self.version.pin();
+        if let Some((found, memory)) = find_in_memtables(&version, family, key, before) {
+            return match found.kind {
+                Kind::Put => Ok(Some(Value::mapped(memory, found.offset, found.len))),
+                Kind::Delete => Ok(None),
+                other => Err(unsupported(other)),
+            };
+        }
+        match find_in_tables(&version, family, key, |table, key| table.get(key, before))? {
+            Some(hit) => match hit.kind {
+                Kind::Put => Ok(Some(hit.value)),
+                Kind::Delete => Ok(None),
+                other => Err(unsupported(other)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// Whether `key` has a value as of `before`.
+    pub(crate) fn contains(&self, family: u32, key: &[u8], before: u64) -> Result<bool> {
+        self.counters.gets.add(1);
+        let version = self.version.pin();
+        let kind = match find_in_memtables(&version, family, key, before) {
+            Some((found, _)) => Some(found.kind),
+            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?.map(|(kind, _)| kind),
+        };
+        match kind {
+            None | Some(Kind::Delete) => Ok(false),
+            Some(Kind::Put) => Ok(true),
+            Some(other) => Err(unsupported(other)),
+        }
+    }
+}
+
+pub(crate) fn unsupported(kind: Kind) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("the key's newest entry is of kind {kind:?}, which this build cannot read"))
+}
+
+/// The newest visible version in the memtables, and the memory it lies in.
+#[inline]
+fn find_in_memtables<'v>(
+    version: &'v Version,
+    family: u32,
+    key: &[u8],
+    before: u64,
+) -> Option<(Found, &'v Arc<crate::io::Mapping>)> {
+    if version.active.memtable.is_empty() && version.sealed.is_empty() {
+        return None;
+    }
+    let internal = InternalKey::new(family, key);
+    std::iter::once(&version.active)
+        .chain(&version.sealed)
+        .filter(|mem| mem.segment.base() < before && !mem.memtable.is_empty())
+        .find_map(|mem| Some((mem.memtable.get(internal.as_slice(), before)?, mem.memtable.memory())))
+}
+
+/// Asks the tables that may hold `key`, newest first, until one does.
+#[inline]
+fn find_in_tables<T>(
+    version: &Version,
+    family: u32,
+    key: &[u8],
+    look: impl Fn(&Arc<Table>, &[u8]) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let family: &Family<Table> = version.tree.family(family).ok_or_else(|| dropped(family))?;
+    let hash = key_hash(key);
+    let runs = || family.runs.iter().chain(std::iter::once(&family.last)).filter_map(|run| run.find(key));
+    if !family.runs.is_empty() {
+        // Fetch all filter lines at once, then test: the misses overlap.
+        runs().for_each(|table| table.prefetch_filter(hash));
+    }
+    for table in runs() {
+        if table.may_contain(hash)
+            && let Some(hit) = look(table, key)?
+        {
+            return Ok(Some(hit));
+        }
+    }
+    Ok(None)
+}
+
+/// The column family was dropped while a handle to it was kept.
+#[cold]
+pub(crate) fn dropped(family: u32) -> Error {
+    Error::new(ErrorKind::Missing, format!("the column family (number {family}) was dropped"))
+}
