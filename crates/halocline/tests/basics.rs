@@ -8,7 +8,13 @@ fn every_option(test: impl Fn(Options)) {
     for mode in [LogMode::Mapped, LogMode::Written] {
         for access in [TableAccess::Mapped, TableAccess::Pread] {
             for compression in [Compression::Lz4, Compression::None] {
-                test(Options::new().log_mode(mode).table_access(access).compression(compression).write_buffer(64 << 10));
+                test(
+                    Options::new()
+                        .log_mode(mode)
+                        .table_access(access)
+                        .compression(compression)
+                        .write_buffer(64 << 10),
+                );
             }
         }
     }

@@ -12,9 +12,7 @@ mod set;
 #[cfg(all(test, not(shuttle)))]
 mod speed;
 
-
 pub(crate) use budget::{Budget, Held, Part, Usage};
 pub(crate) use groups::HotGroups;
 
 use crate::table::GroupCache;
-

@@ -227,7 +227,11 @@ fn consolidate(core: &Core, version: &Version, params: &Params, busy: &mut Busy)
 }
 
 /// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
-pub(crate) fn run_merge(core: &Core, slot: &Mutex<Option<MergeJob>>, (family, job, ticket): Picked) -> Result<()> {
+pub(crate) fn run_merge(
+    core: &Core,
+    slot: &Mutex<Option<MergeJob>>,
+    (family, job, ticket): Picked,
+) -> Result<()> {
     let result = if job.trivial {
         merge_job::move_or_drop(core, &job)
     } else {
@@ -291,7 +295,11 @@ impl Core {
                 let busy = lock(&self.busy);
                 let (params, pressure) = (self.params(), self.pressure());
                 busy.len() == 0
-                    && version.tree.families.iter().all(|f| policy::pick(f, &params, &busy, pressure).is_none())
+                    && version
+                        .tree
+                        .families
+                        .iter()
+                        .all(|f| policy::pick(f, &params, &busy, pressure).is_none())
             };
             if idle || self.options.read_only {
                 return Ok(());
@@ -304,7 +312,10 @@ impl Core {
     /// Flushes, and merges what overlaps `range` down into the last run, in the calling thread.
     pub(crate) fn compact_range(&self, range: &Bounds) -> Result<()> {
         if self.options.read_only {
-            return Err(Error::new(ErrorKind::ReadOnly, "could not compact: the database was opened read-only"));
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "could not compact: the database was opened read-only",
+            ));
         }
         self.flush()?;
         let slot = Mutex::new(None);
@@ -363,7 +374,8 @@ pub(crate) fn update_rates(core: &Core) {
     }
     core.pacing.flush_rate.store(flush_rate, Relaxed);
     let params = core.params();
-    let over: u64 = version.tree.families.iter().map(|family| u64::from(policy::debt(family, &params).runs_over)).sum();
+    let over: u64 =
+        version.tree.families.iter().map(|family| u64::from(policy::debt(family, &params).runs_over)).sum();
     core.pacing.merge_rate.store((over * 256).min(4096), Relaxed);
 }
 

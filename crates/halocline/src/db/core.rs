@@ -97,7 +97,9 @@ impl Halt {
             Some(cause) if cause.kind() == ErrorKind::Closed => cause.clone(),
             Some(cause) => Error::new(
                 ErrorKind::Halted,
-                format!("the database stopped taking writes after a failure; reads go on, and reopening recovers. The cause: {cause}"),
+                format!(
+                    "the database stopped taking writes after a failure; reads go on, and reopening recovers. The cause: {cause}"
+                ),
             ),
             None => Error::new(ErrorKind::Halted, "the database stopped taking writes"),
         }
@@ -190,7 +192,10 @@ impl Core {
     /// Commits `ops`, whole or not at all. The one write path.
     pub(crate) fn commit(&self, ops: &Ops<'_>, durability: Durability) -> Result<()> {
         if self.options.read_only {
-            return Err(Error::new(ErrorKind::ReadOnly, "could not write: the database was opened read-only"));
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "could not write: the database was opened read-only",
+            ));
         }
         self.halt.check()?;
         let (body, payload) = match ops {
@@ -289,8 +294,9 @@ impl Core {
             self.wait_for_flush()?;
         }
         let raw = self.pool.take(need)?;
-        let segment = Segment::begin(raw, mem.segment.next_base(), self.boot, self.database, self.vfs.random())
-            .inspect_err(|e| self.halt.stop(e.clone()))?;
+        let segment =
+            Segment::begin(raw, mem.segment.next_base(), self.boot, self.database, self.vfs.random())
+                .inspect_err(|e| self.halt.stop(e.clone()))?;
         let next = Mem::new(segment);
         if self.backing != Backing::Anonymous {
             self.group.add(Arc::clone(&next.segment));
@@ -381,7 +387,8 @@ impl Core {
         let nodes: usize = version.sealed.iter().map(|mem| mem.memtable.used_bytes()).sum();
         let nodes = nodes + version.active.memtable.used_bytes();
         self.budget.set(Part::MemtableNodes, nodes);
-        let tables = version.tree.families.iter().flat_map(|family| family.all_runs()).flat_map(|run| run.tables());
+        let tables =
+            version.tree.families.iter().flat_map(|family| family.all_runs()).flat_map(|run| run.tables());
         self.budget.set(Part::Filters, tables.map(|table| table.memory_bytes()).sum());
         if let Some(cache) = &self.cache {
             self.budget.set(Part::Cache, cache.bytes());
@@ -411,7 +418,8 @@ impl Core {
 
     /// A table that is no longer part of the tree: its file goes with the last reader.
     pub(crate) fn discard(&self, table: &Arc<Table>) {
-        let (vfs, path) = (std::sync::Arc::clone(&self.vfs), crate::tree::output::path_of(&self.dir, table.meta().id));
+        let (vfs, path) =
+            (std::sync::Arc::clone(&self.vfs), crate::tree::output::path_of(&self.dir, table.meta().id));
         // What cannot be removed now is found and removed at the next open.
         table.mark_obsolete(Box::new(move || drop(vfs.remove(&path))));
         if let Some(cache) = &self.cache {

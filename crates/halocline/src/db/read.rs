@@ -81,7 +81,8 @@ impl Core {
         let version = self.version.pin();
         let kind = match find_in_memtables(&version, family, key, before) {
             Some((found, _)) => Some(found.kind),
-            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?.map(|(kind, _)| kind),
+            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?
+                .map(|(kind, _)| kind),
         };
         match kind {
             None | Some(Kind::Delete) => Ok(false),
@@ -92,7 +93,10 @@ impl Core {
 }
 
 pub(crate) fn unsupported(kind: Kind) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("the key's newest entry is of kind {kind:?}, which this build cannot read"))
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("the key's newest entry is of kind {kind:?}, which this build cannot read"),
+    )
 }
 
 /// The newest visible version in the memtables, and the memory it lies in.
