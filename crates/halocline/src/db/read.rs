@@ -8,6 +8,7 @@ use crate::sync::Arc;
 use crate::table::Table;
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result, Value};
+use std::cell::RefCell;
 
 /// An internal key on the stack if it is short.
 pub(crate) struct InternalKey {
@@ -62,6 +63,32 @@ impl Core {
                 other => Err(unsupported(other)),
             },
             None => Ok(None),
+        }
+    }
+
+    /// Copies the value of `key` into `out`; false if there is none.
+    pub(crate) fn get_into(&self, family: u32, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        self.counters.gets.add(1);
+        out.clear();
+        let version = self.version.pin();
+        let kind = match find_in_memtables(&version, family, key, u64::MAX) {
+            Some((found, memory)) => {
+                // SAFETY: the memtable gives out only entries whose bytes are final.
+                out.extend_from_slice(unsafe { memory.slice(found.offset, found.len) });
+                Some(found.kind)
+            }
+            None => {
+                self.pay_tax(&version);
+                let out = RefCell::new(&mut *out);
+                let look =
+                    |table: &Arc<Table>, key: &[u8]| table.get_into(key, u64::MAX, &mut out.borrow_mut());
+                find_in_tables(&version, family, key, look)?.map(|(kind, _)| kind)
+            }
+        };
+        match kind {
+            None | Some(Kind::Delete) => Ok(false),
+            Some(Kind::Put) => Ok(true),
+            Some(other) => Err(unsupported(other)),
         }
     }
 
