@@ -99,6 +99,7 @@ impl Params {
         match self.kind {
             Kind::Write => self.pattern.write_order(),
             Kind::Delete => self.pattern.delete_order(),
+            Kind::Iterate => Order::Up,
             _ => self.pattern.read_order(),
         }
     }

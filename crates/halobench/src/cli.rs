@@ -9,6 +9,7 @@ use halobench::run::{self, Job};
 use halobench::spec::Kind;
 use halobench::workload::{Pattern, ValueKind};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -207,7 +208,13 @@ fn bench(args: &RunArgs) -> Result<bool, String> {
         bar.set_message(format!("round {}: {} {}: {}", step.round + 1, step.engine, step.case, step.doing));
     })?;
     bar.finish_and_clear();
-    print!("{}", table::text(&report));
+    let mut text = table::text(&report);
+    if std::io::stdout().is_terminal() {
+        for word in ["VOID", "FAILED"] {
+            text = text.replace(word, &format!("\x1b[31m{word}\x1b[0m"));
+        }
+    }
+    print!("{text}");
     if let Some(path) = &args.json {
         report.save(path)?;
         println!("all figures: {}", path.display());

@@ -6,6 +6,8 @@ mod clock;
 mod latency;
 mod phase;
 mod resources;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use crate::engine::{self, Engine, Result};
@@ -34,6 +36,7 @@ fn child() -> i32 {
         Err(_) => return 2,
     };
     watch_parent(plan.dir.clone());
+    end_on_panic();
     let mut emit = |event: Event| say(&event);
     match run(&plan, &engine::open, &mut emit) {
         Ok(()) => 0,
@@ -56,6 +59,16 @@ fn watch_parent(dir: PathBuf) {
         // SAFETY: ends the process at once, without the exit handlers of libraries whose threads still run.
         unsafe { libc::_exit(3) };
     });
+}
+
+/// A thread that panics would leave the others waiting for it: end the process, after the words.
+fn end_on_panic() {
+    let words = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        words(info);
+        // SAFETY: as in `watch_parent`.
+        unsafe { libc::_exit(101) };
+    }));
 }
 
 /// How a plan's engine is opened; tests put their own in.

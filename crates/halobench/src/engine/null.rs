@@ -58,18 +58,18 @@ impl Session for NullSession {
         Ok(Some(&[]))
     }
     fn cursor(&mut self) -> Result<Box<dyn Cursor + '_>> {
-        Ok(Box::new(NullCursor { key: Vec::new() }))
+        Ok(Box::new(NullCursor { key: vec![0; 16] }))
     }
 }
 
-/// Stays wherever it was sent, for ever.
+/// Stays wherever it was sent, for ever: it has no end.
 struct NullCursor {
     key: Vec<u8>,
 }
 
 impl Cursor for NullCursor {
     fn seek_first(&mut self) -> Result<bool> {
-        Ok(false)
+        Ok(true)
     }
     fn seek(&mut self, key: &[u8]) -> Result<bool> {
         self.key.clear();

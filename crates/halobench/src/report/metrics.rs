@@ -106,11 +106,13 @@ impl Report {
         names
     }
 
-    /// The value of a metric of a case, for one engine and round, unless the row is void.
+    /// The value of a metric of a case, for one engine and round, unless the row is void: a wrong answer in any phase
+    /// and round of a plan voids all its figures of that engine.
     pub fn value(&self, case: &str, metric: &Metric, engine: &str, round: u32) -> Option<f64> {
+        let void = |r: &Run| self.runs.iter().any(|o| o.engine == engine && o.case == r.case && is_void(o));
         self.runs
             .iter()
-            .filter(|r| r.engine == engine && r.round == round && !is_void(r))
+            .filter(|r| r.engine == engine && r.round == round && !void(r))
             .find_map(|r| r.phases.iter().find(|p| p.case == case).and_then(|p| (metric.value)(r, p)))
     }
 

@@ -3,6 +3,8 @@
 pub mod metrics;
 pub mod summary;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 use crate::cases::Case;
 use crate::engine::registry::Availability;

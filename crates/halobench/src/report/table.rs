@@ -26,6 +26,7 @@ const COLUMNS: &[Column] = &[
     ("settled", |r, c, e| cell(r, c, e, "write_amp_settled", |v| format!("{v:.2}"))),
     ("settle", |r, c, e| cell(r, c, e, "settle_s", |v| format!("{v:.1}s"))),
     ("space", |r, c, e| cell(r, c, e, "space_amp_settled", |v| format!("{v:.2}"))),
+    ("reopen", |r, c, e| cell(r, c, e, "reopen_s", |v| format!("{:.0}ms", v * 1e3))),
     ("anon MB", |r, c, e| cell(r, c, e, "anon_peak_mb", |v| format!("{v:.0}"))),
     ("file MB", |r, c, e| cell(r, c, e, "file_peak_mb", |v| format!("{v:.0}"))),
 ];

@@ -12,7 +12,7 @@ const WORDS: [&str; 64] = [
     "has", "look", "more", "day", "could", "come", "number", "sound", "most", "people",
 ];
 
-/// Draw `j` chooses word `reduce(low half squared ...)`: the smaller of two even draws, so that early words are common.
+/// The smaller of two even draws chooses, so that early words are common.
 fn word(seed: u64, j: u64) -> &'static str {
     let draw = rng::at(seed, j);
     WORDS[((draw & 63).min(draw >> 6 & 63)) as usize]

@@ -89,7 +89,7 @@ pub(super) fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut e = ((bits >> 52) & 0x7ff) as i64 - 1023;
     let mut m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
-    if m > 1.414_213_562_373_095_1 {
+    if m > std::f64::consts::SQRT_2 {
         m /= 2.0;
         e += 1;
     }
@@ -145,8 +145,8 @@ mod tests {
         }
         let zeta: f64 = (1..=n).map(|i| (i as f64).powf(-0.99)).sum();
         // The two most popular are exact in this method; the tail is close.
-        for r in 0..2 {
-            let share = f64::from(counts[r]) / draws as f64;
+        for (r, &count) in counts.iter().enumerate().take(2) {
+            let share = f64::from(count) / draws as f64;
             let ideal = ((r + 1) as f64).powf(-0.99) / zeta;
             assert!((share / ideal - 1.0).abs() < 0.05, "rank {r}: {share} against {ideal}");
         }

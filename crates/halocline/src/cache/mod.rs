@@ -9,7 +9,7 @@ mod budget;
 mod counters;
 mod groups;
 mod set;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod speed;
 
 

@@ -9,7 +9,7 @@ use super::options::{Durability, LogMode, Options};
 use super::snapshots::Snapshots;
 use super::stats::Counters;
 use super::{Db, Handle};
-use crate::cache::HotGroups;
+use crate::cache::{Budget, HotGroups};
 use crate::io::Vfs;
 use crate::log::pool::Pool;
 use crate::log::recovery::{self, Place, Recovered};
@@ -19,6 +19,7 @@ use crate::log::sync::GroupSync;
 use crate::sync::{Arc, Mutex};
 use crate::table::Table;
 use crate::tree::edit::Edit;
+use crate::tree::heat::Heat;
 use crate::tree::manifest::{self, Manifest, Presence};
 use crate::tree::output::{open_table, path_of};
 use crate::tree::pacing::Pacing;
@@ -100,6 +101,8 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         halt: Halt::default(),
         signals: Signals::default(),
         pacing: Pacing::new(threads),
+        heat: Heat::default(),
+        budget: Budget::new(options.cache + options.write_buffer),
         cache,
         counters: Counters::default(),
         next_file: AtomicU64::new(next_id),

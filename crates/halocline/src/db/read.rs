@@ -54,6 +54,7 @@ impl Core {
                 other => Err(unsupported(other)),
             };
         }
+        self.pay_tax(&version);
         match find_in_tables(&version, family, key, |table, key| table.get(key, before))? {
             Some(hit) => match hit.kind {
                 Kind::Put => Ok(Some(hit.value)),
@@ -61,6 +62,16 @@ impl Core {
                 other => Err(unsupported(other)),
             },
             None => Ok(None),
+        }
+    }
+
+    /// Adds up what this read pays for what is not merged yet.
+    #[inline]
+    fn pay_tax(&self, version: &Version) {
+        let memtables = version.sealed.len() + usize::from(!version.active.memtable.is_empty());
+        let runs = version.tree.families.first().map_or(0, |family| family.runs.len());
+        if memtables + runs > 0 {
+            self.heat.point_read(self, memtables, runs);
         }
     }
 

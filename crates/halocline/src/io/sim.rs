@@ -55,6 +55,8 @@ mod state;
 // Built for a model checker, locks work within its runs only.
 #[cfg(all(test, not(shuttle)))]
 mod tests;
+#[cfg(all(test, shuttle))]
+mod tests_shuttle;
 mod vfs;
 
 pub use self::fault::{Fault, FaultFilter, FaultKind, Op};

@@ -216,6 +216,15 @@ impl TableCursor {
         Ok(Some(same))
     }
 
+    /// Whether the entry before this one is a newer version of the same key.
+    #[inline]
+    fn same_key_before(&self) -> Result<bool> {
+        if self.entry == 0 {
+            return Ok(self.table.fences.continues(self.number));
+        }
+        Ok(self.page.has_versions() && self.checked(self.page.same_key_as_next(self.bytes(), self.entry - 1))?)
+    }
+
     /// From an entry that may be hidden to the first shown one at or behind it.
     #[inline]
     fn settle(&mut self) -> Result<()> {
@@ -237,15 +246,13 @@ impl TableCursor {
                 return Ok(());
             }
         }
-        loop {
-            match self.step_back()? {
-                Some(true) if self.visible()? => {}
-                Some(_) => {
-                    self.step()?;
-                    break;
-                }
-                // Nothing moved.
-                None => break,
+        while self.same_key_before()? {
+            let (number, entry) = (self.number, self.entry);
+            self.step_back()?;
+            if !self.visible()? {
+                self.load(number)?;
+                self.entry = entry;
+                break;
             }
         }
         self.land()

@@ -325,7 +325,7 @@ mod tests {
         let (input, dictionary) = (record(4711), [record(10), record(12345)].concat());
         let (plain, against) = (round_trip(&input, &[]).unwrap(), round_trip(&input, &dictionary).unwrap());
         assert!(against * 2 < plain, "{against} {plain}");
-        let dictionary = text(6, 4096);
+        let dictionary = noise(6, 4096);
         assert!(round_trip(&dictionary[1000..2000], &dictionary).unwrap() < 20);
     }
 

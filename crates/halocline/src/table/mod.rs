@@ -15,6 +15,7 @@
 pub mod bench;
 mod builder;
 mod cursor;
+mod dictionary;
 mod fence;
 mod filter;
 mod footer;

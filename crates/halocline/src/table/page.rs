@@ -195,6 +195,15 @@ impl Page {
     pub(super) fn assemble(&self, bytes: &[u8], i: usize, key: &mut Vec<u8>) -> Checked<()> {
         let (head_len, tail) = self.tail(bytes, i)?;
         let tail = bytes.get(tail).ok_or(OUT_OF_BOUNDS)?;
+        if let Some((head, rest)) = key.get_mut(self.prefix_len..).and_then(|k| k.split_first_chunk_mut::<4>())
+            && rest.len() == tail.len()
+            && head_len == 4
+        {
+            // As long as the key before: nothing to adjust.
+            *head = self.head(bytes, i).to_be_bytes();
+            rest.copy_from_slice(tail);
+            return Ok(());
+        }
         key.truncate(self.prefix_len);
         key.extend_from_slice(&self.head(bytes, i).to_be_bytes()[..head_len]);
         key.extend_from_slice(tail);

@@ -400,20 +400,22 @@ impl Table {
         }
         let group_offset = offset + group.start as u64;
         let mut upto = range.end;
+        let mut wanted = false;
         if let Some(cache) = &self.groups {
             if let Some(decoded) = cache.get(self.meta.id, group_offset)
                 && let Some(value) = decoded.get(range.clone())
             {
                 return Ok(f(Owner::Group(&decoded, range.start), value));
             }
-            if cache.wants(self.meta.id, group_offset) {
+            wanted = cache.wants(self.meta.id, group_offset);
+            if wanted {
                 upto = group.raw_len;
             }
         }
         with_buffer(&GROUP, |decoded| {
             self.decode_group(bytes, &group, upto, decoded).map_err(at)?;
             if let Some(cache) = &self.groups
-                && upto == group.raw_len
+                && wanted
             {
                 cache.offer(self.meta.id, group_offset, &decoded[..group.raw_len]);
             }

@@ -6,6 +6,7 @@
 use super::super::Result;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The pinned version.
@@ -129,6 +130,7 @@ fn store(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::create_dir_all(dir).map_err(|e| failed(&e))?;
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|e| failed(&e))?;
     file.write_all(bytes).map_err(|e| failed(&e))?;
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(|e| failed(&e))?;
     file.persist(path).map_err(|e| failed(&e))?;
     Ok(())
 }

@@ -205,7 +205,7 @@ fn check(items: &[Item], options: &TableOptions, access: Access, probes: &[Vec<u
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn a_table_answers_as_the_list_it_was_made_from(
