@@ -87,6 +87,19 @@ fn benches(c: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
+        for (threads, batch) in [(2, 1), (8, 1), (8, BATCH)] {
+            let name = format!("insert, {threads} threads, batches of {batch}");
+            group.bench_function(BenchmarkId::new(name, pattern.name()), |b| {
+                b.iter_batched(
+                    || log.empty(),
+                    |mut table| {
+                        table.insert_threads(threads, batch);
+                        table
+                    },
+                    BatchSize::PerIteration,
+                );
+            });
+        }
         let table = LazyCell::new(|| {
             let mut table = log.empty();
             table.insert_batches(BATCH);

@@ -1,9 +1,9 @@
 //! Closing: the last handle, or an explicit call, flushes, stops the threads and records a clean end.
 
 use super::core::{Core, closed, lock};
+use crate::Result;
 use crate::sync::{Arc, Mutex};
 use crate::tree::edit::Edit;
-use crate::Result;
 use std::thread::JoinHandle;
 
 /// What all handles of an open database share; dropping it closes the database.
@@ -21,7 +21,8 @@ impl Handle {
     pub(crate) fn close(&self) -> Result<()> {
         let Some(threads) = lock(&self.threads).take() else { return Ok(()) };
         let core = &self.core;
-        let flushed = if core.options.read_only { Ok(()) } else { core.halt.check().and_then(|()| core.flush()) };
+        let flushed =
+            if core.options.read_only { Ok(()) } else { core.halt.check().and_then(|()| core.flush()) };
         // From here on no commit is taken, so the flush can be made complete.
         core.halt.stop(closed());
         core.in_flight.wait_below(u64::MAX - 1);

@@ -1,8 +1,8 @@
 //! Column families: keyspaces of one database that commit together.
 
 use super::core::{Core, Ops, lock};
-use super::read::dropped;
 use super::range::{self, KeyRange};
+use super::read::dropped;
 use super::{Cursor, Iter, invalid_name};
 use crate::sync::Arc;
 use crate::tree::edit::{Edit, MAX_NAME};
@@ -48,7 +48,8 @@ impl ColumnFamily {
             return Err(invalid_name(name));
         }
         if core.options.read_only {
-            let message = format!("no column family {name:?} is there, and the database was opened read-only");
+            let message =
+                format!("no column family {name:?} is there, and the database was opened read-only");
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
         core.halt.check()?;
@@ -57,7 +58,8 @@ impl ColumnFamily {
             return Ok(found);
         }
         let id = manifest.as_ref().map_or(0, |m| m.state().next_family);
-        let next = id.checked_add(1).ok_or_else(|| Error::invalid("no more column families can be created"))?;
+        let next =
+            id.checked_add(1).ok_or_else(|| Error::invalid("no more column families can be created"))?;
         let edits = [Edit::AddFamily { id, name: name.into() }, Edit::NextFamily { id: next }];
         core.change_tree(&mut manifest, &edits)?;
         Ok(ColumnFamily { core: Arc::clone(core), id, name: Arc::from(name) })
@@ -74,7 +76,10 @@ impl ColumnFamily {
     /// Fails if the family is of another database, or was dropped.
     pub(crate) fn check_owner(&self, core: &Arc<Core>) -> Result<()> {
         if !Arc::ptr_eq(&self.core, core) {
-            return Err(Error::invalid(format!("the column family {:?} belongs to another database", self.name)));
+            return Err(Error::invalid(format!(
+                "the column family {:?} belongs to another database",
+                self.name
+            )));
         }
         self.check()
     }
@@ -110,7 +115,8 @@ impl ColumnFamily {
     /// As [`Db::delete`](crate::Db::delete).
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.check()?;
-        let op = Ops::One { kind: crate::entry::Kind::Delete, family: self.id, key: key.as_ref(), value: &[] };
+        let op =
+            Ops::One { kind: crate::entry::Kind::Delete, family: self.id, key: key.as_ref(), value: &[] };
         self.core.commit(&op, self.core.options.durability)
     }
 

@@ -54,6 +54,7 @@ impl Core {
                 other => Err(unsupported(other)),
             };
         }
+        self.pay_tax(&version);
         match find_in_tables(&version, family, key, |table, key| table.get(key, before))? {
             Some(hit) => match hit.kind {
                 Kind::Put => Ok(Some(hit.value)),
@@ -64,13 +65,24 @@ impl Core {
         }
     }
 
+    /// Adds up what this read pays for what is not merged yet.
+    #[inline]
+    fn pay_tax(&self, version: &Version) {
+        let memtables = version.sealed.len() + usize::from(!version.active.memtable.is_empty());
+        let runs = version.tree.families.first().map_or(0, |family| family.runs.len());
+        if memtables + runs > 0 {
+            self.heat.point_read(self, memtables, runs);
+        }
+    }
+
     /// Whether `key` has a value as of `before`.
     pub(crate) fn contains(&self, family: u32, key: &[u8], before: u64) -> Result<bool> {
         self.counters.gets.add(1);
         let version = self.version.pin();
         let kind = match find_in_memtables(&version, family, key, before) {
             Some((found, _)) => Some(found.kind),
-            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?.map(|(kind, _)| kind),
+            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?
+                .map(|(kind, _)| kind),
         };
         match kind {
             None | Some(Kind::Delete) => Ok(false),
@@ -81,7 +93,10 @@ impl Core {
 }
 
 pub(crate) fn unsupported(kind: Kind) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("the key's newest entry is of kind {kind:?}, which this build cannot read"))
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("the key's newest entry is of kind {kind:?}, which this build cannot read"),
+    )
 }
 
 /// The newest visible version in the memtables, and the memory it lies in.

@@ -101,7 +101,8 @@ impl TableCursor {
         if number == self.number {
             return Ok(());
         }
-        self.in_a_row = if number == self.number.wrapping_add(1) { self.in_a_row.saturating_add(1) } else { 0 };
+        self.in_a_row =
+            if number == self.number.wrapping_add(1) { self.in_a_row.saturating_add(1) } else { 0 };
         self.number = NONE;
         self.group = None;
         (self.offset, self.len) = self.table.fences.page(number);
@@ -204,7 +205,8 @@ impl TableCursor {
         if self.entry > 0 {
             self.entry -= 1;
             return Ok(Some(
-                self.page.has_versions() && self.checked(self.page.same_key_as_next(self.bytes(), self.entry))?,
+                self.page.has_versions()
+                    && self.checked(self.page.same_key_as_next(self.bytes(), self.entry))?,
             ));
         }
         if self.number == 0 {
@@ -222,7 +224,8 @@ impl TableCursor {
         if self.entry == 0 {
             return Ok(self.table.fences.continues(self.number));
         }
-        Ok(self.page.has_versions() && self.checked(self.page.same_key_as_next(self.bytes(), self.entry - 1))?)
+        Ok(self.page.has_versions()
+            && self.checked(self.page.same_key_as_next(self.bytes(), self.entry - 1))?)
     }
 
     /// From an entry that may be hidden to the first shown one at or behind it.

@@ -126,8 +126,7 @@ impl Fences {
     /// Works out prefix, heads and lookup table.
     fn prepare(&mut self) {
         let n = self.pages();
-        let prefix_len =
-            if n > 1 { common_prefix(self.separator(1), self.separator(n - 1)) } else { 0 };
+        let prefix_len = if n > 1 { common_prefix(self.separator(1), self.separator(n - 1)) } else { 0 };
         if n > 1 {
             self.prefix = self.separator(1)[..prefix_len].into();
         }
@@ -276,8 +275,9 @@ mod tests {
         let even: Vec<Vec<u8>> = (0..500u64).map(|i| (i << 40).to_be_bytes().to_vec()).collect();
         let decimal: Vec<Vec<u8>> = (0..500).map(|i| format!("user{i:012}").into_bytes()).collect();
         let skewed: Vec<Vec<u8>> = (0..64u64).map(|i| (1u64 << i).to_be_bytes().to_vec()).collect();
-        let long: Vec<Vec<u8>> =
-            (0..300u32).map(|i| [b"x", &[b'p'; (2)][..], &[(i / 128) as u8; 20][..], &i.to_be_bytes()].concat()).collect();
+        let long: Vec<Vec<u8>> = (0..300u32)
+            .map(|i| [b"x", &[b'p'; (2)][..], &[(i / 128) as u8; 20][..], &i.to_be_bytes()].concat())
+            .collect();
         for keys in [even, decimal, skewed, long] {
             let keys: Vec<&[u8]> = keys.iter().map(|k| &k[..]).collect();
             let fences = fences(&keys);

@@ -165,8 +165,7 @@ impl Page {
             let start = self.tails + i * tail_len;
             return Ok((self.suffix_len.min(4), start..start + tail_len));
         }
-        let start = self.tails
-            + usize::from(get_u16(bytes, self.tail_starts + i * 2).ok_or(OUT_OF_BOUNDS)?);
+        let start = self.tails + usize::from(get_u16(bytes, self.tail_starts + i * 2).ok_or(OUT_OF_BOUNDS)?);
         let end = if i + 1 < self.entries {
             self.tails + usize::from(get_u16(bytes, self.tail_starts + i * 2 + 2).ok_or(OUT_OF_BOUNDS)?)
         } else {
@@ -195,7 +194,8 @@ impl Page {
     pub(super) fn assemble(&self, bytes: &[u8], i: usize, key: &mut Vec<u8>) -> Checked<()> {
         let (head_len, tail) = self.tail(bytes, i)?;
         let tail = bytes.get(tail).ok_or(OUT_OF_BOUNDS)?;
-        if let Some((head, rest)) = key.get_mut(self.prefix_len..).and_then(|k| k.split_first_chunk_mut::<4>())
+        if let Some((head, rest)) =
+            key.get_mut(self.prefix_len..).and_then(|k| k.split_first_chunk_mut::<4>())
             && rest.len() == tail.len()
             && head_len == 4
         {
@@ -216,9 +216,7 @@ impl Page {
         let (head_len, tail) = self.tail(bytes, i)?;
         // Equal heads: if the lengths in them differ, the shorter key is a prefix of the longer.
         Ok(match head_len.cmp(&suffix.len().min(4)) {
-            Ordering::Equal => {
-                bytes.get(tail).ok_or(OUT_OF_BOUNDS)?.cmp(suffix.get(4..).unwrap_or_default())
-            }
+            Ordering::Equal => bytes.get(tail).ok_or(OUT_OF_BOUNDS)?.cmp(suffix.get(4..).unwrap_or_default()),
             other => other,
         })
     }

@@ -58,7 +58,10 @@ thread_local! {
 /// Larger buffers are not kept.
 const KEEP: usize = 256 << 10;
 
-fn with_buffer<R>(buffer: &'static std::thread::LocalKey<Cell<Vec<u8>>>, f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+fn with_buffer<R>(
+    buffer: &'static std::thread::LocalKey<Cell<Vec<u8>>>,
+    f: impl FnOnce(&mut Vec<u8>) -> R,
+) -> R {
     let mut bytes = buffer.take();
     let result = f(&mut bytes);
     if bytes.capacity() <= KEEP {
@@ -400,30 +403,39 @@ impl Table {
         }
         let group_offset = offset + group.start as u64;
         let mut upto = range.end;
+        let mut wanted = false;
         if let Some(cache) = &self.groups {
             if let Some(decoded) = cache.get(self.meta.id, group_offset)
                 && let Some(value) = decoded.get(range.clone())
             {
                 return Ok(f(Owner::Group(&decoded, range.start), value));
             }
-            if cache.wants(self.meta.id, group_offset) {
+            wanted = cache.wants(self.meta.id, group_offset);
+            if wanted {
                 upto = group.raw_len;
             }
         }
         with_buffer(&GROUP, |decoded| {
             self.decode_group(bytes, &group, upto, decoded).map_err(at)?;
             if let Some(cache) = &self.groups
-                && upto == group.raw_len
+                && wanted
             {
                 cache.offer(self.meta.id, group_offset, &decoded[..group.raw_len]);
             }
-            let value = decoded.get(range).ok_or(Damage::Corrupt("a value group is too short")).map_err(at)?;
+            let value =
+                decoded.get(range).ok_or(Damage::Corrupt("a value group is too short")).map_err(at)?;
             Ok(f(Owner::None, value))
         })
     }
 
     /// Decodes at least the first `upto` bytes of a group.
-    pub(super) fn decode_group(&self, bytes: &[u8], group: &Group, upto: usize, out: &mut Vec<u8>) -> Checked<()> {
+    pub(super) fn decode_group(
+        &self,
+        bytes: &[u8],
+        group: &Group,
+        upto: usize,
+        out: &mut Vec<u8>,
+    ) -> Checked<()> {
         let stored = bytes.get(group.start..group.end).ok_or(Damage::Corrupt("a group is cut off"))?;
         group::decode(group.codec, stored, group.raw_len, upto, &self.dictionary, out)
     }

@@ -9,6 +9,7 @@
 
 pub(crate) mod edit;
 pub(crate) mod flush;
+pub(crate) mod heat;
 pub(crate) mod manifest;
 pub(crate) mod merge_job;
 pub(crate) mod output;

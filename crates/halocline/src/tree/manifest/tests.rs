@@ -146,7 +146,7 @@ fn watch(disk: &SimVfs, seed: u64, images: &Images, acknowledged: &Arc<Mutex<usi
         }
         images.push((done, disk.kill()));
         // The kernel writes back when it likes: the next images may have it.
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             disk.write_back(seed + 4);
         }
     })));
