@@ -48,6 +48,7 @@ impl Core {
     pub(crate) fn get(&self, family: u32, key: &[u8], before: u64) -> Result<Option<Value>> {
         self.counters.gets.add(1);
         let version = self.version.pin();
+        check_family(&version, family)?;
         if let Some((found, memory)) = find_in_memtables(&version, family, key, before) {
             return match found.kind {
                 Kind::Put => Ok(Some(Value::mapped(memory, found.offset, found.len))),
@@ -106,6 +107,7 @@ impl Core {
     pub(crate) fn contains(&self, family: u32, key: &[u8], before: u64) -> Result<bool> {
         self.counters.gets.add(1);
         let version = self.version.pin();
+        check_family(&version, family)?;
         let kind = match find_in_memtables(&version, family, key, before) {
             Some((found, _)) => Some(found.kind),
             None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?
@@ -167,6 +169,12 @@ fn find_in_tables<T>(
         }
     }
     Ok(None)
+}
+
+/// Fails if the family was dropped: its entries may still be in the memtables. The default one never is.
+#[inline]
+fn check_family(version: &Version, family: u32) -> Result<()> {
+    if family != 0 && version.tree.family(family).is_none() { Err(dropped(family)) } else { Ok(()) }
 }
 
 /// The column family was dropped while a handle to it was kept.

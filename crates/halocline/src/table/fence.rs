@@ -196,7 +196,7 @@ impl Fences {
             return 0;
         }
         let bucket = ((head - self.first) >> self.shift) as usize;
-        let Some(&[from, to]) = self.lookup.get(bucket..bucket + 2) else {
+        let Some(&[from, to]) = self.lookup.get(bucket..bucket.saturating_add(2)) else {
             return n - 1;
         };
         let (mut low, mut high) = (from as usize, to as usize);
