@@ -95,7 +95,9 @@ fn tables(c: &mut Criterion) {
         group.bench_function("scan values back", |b| b.iter(|| cursor.scan(true, true)));
         if !shape.pread {
             let path = dir.path().join("built");
-            group.bench_function("build", |b| b.iter(|| BenchTable::build(&path, shape, entries()).file_len()));
+            group.bench_function("build", |b| {
+                b.iter(|| BenchTable::build(&path, shape, entries()).file_len())
+            });
         }
         group.finish();
         let _ = std::fs::remove_file(path);

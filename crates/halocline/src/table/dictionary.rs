@@ -58,7 +58,8 @@ mod tests {
         (0..n as u64)
             .map(|i| {
                 let bits = noise(i, 8);
-                format!("{{\"number\":{i},\"token\":\"{bits:02x?}\",\"kind\":\"ordinary\",\"parent\":null}}").into_bytes()
+                format!("{{\"number\":{i},\"token\":\"{bits:02x?}\",\"kind\":\"ordinary\",\"parent\":null}}")
+                    .into_bytes()
             })
             .collect()
     }

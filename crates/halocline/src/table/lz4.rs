@@ -321,7 +321,9 @@ mod tests {
 
     #[test]
     fn a_dictionary_saves() {
-        let record = |n: u32| format!("{{\"id\":{n},\"name\":\"user {n}\",\"active\":true,\"city\":null}}").into_bytes();
+        let record = |n: u32| {
+            format!("{{\"id\":{n},\"name\":\"user {n}\",\"active\":true,\"city\":null}}").into_bytes()
+        };
         let (input, dictionary) = (record(4711), [record(10), record(12345)].concat());
         let (plain, against) = (round_trip(&input, &[]).unwrap(), round_trip(&input, &dictionary).unwrap());
         assert!(against * 2 < plain, "{against} {plain}");

@@ -92,7 +92,8 @@ fn forged_pages_do_no_harm() {
                     forged[at] = value;
                     let sum = checksum(&forged[offset as usize + 8..offset as usize + len], place(7, offset));
                     forged[offset as usize..offset as usize + 8].copy_from_slice(&sum.to_le_bytes());
-                    let table = Table::open(file_of(&forged), path(), meta.clone(), Access::Pread, None).unwrap();
+                    let table =
+                        Table::open(file_of(&forged), path(), meta.clone(), Access::Pread, None).unwrap();
                     let _ = table.verify();
                     for item in &items {
                         let _ = table.get(&item.key, u64::MAX);
@@ -161,7 +162,10 @@ fn unknown_kinds_and_formats_are_unsupported() {
     // A kind of number 9 in place of a delete: the kinds lie in the first page, where key 0 has one.
     let mut tried = 0;
     for at in 8..len {
-        if bytes[at] == Kind::Delete as u8 && bytes[at + 1] == Kind::Put as u8 && bytes[at + 2] == Kind::Put as u8 {
+        if bytes[at] == Kind::Delete as u8
+            && bytes[at + 1] == Kind::Put as u8
+            && bytes[at + 2] == Kind::Put as u8
+        {
             let mut forged = bytes.clone();
             forged[at] = 9;
             let sum = checksum(&forged[8..len], place(7, 0));
@@ -178,7 +182,9 @@ fn unknown_kinds_and_formats_are_unsupported() {
 fn the_builder_refuses_what_is_out_of_order_or_empty() {
     let new = || TableBuilder::new(file_of(&[]), path(), 7, TableOptions::default());
     assert_eq!(new().finish().unwrap_err().kind(), ErrorKind::InvalidArgument);
-    for (first, second) in [(("b", 0), ("a", 0)), (("a", 0), ("a", 0)), (("a", 3), ("a", 3)), (("a", 0), ("a", 9))] {
+    for (first, second) in
+        [(("b", 0), ("a", 0)), (("a", 0), ("a", 0)), (("a", 3), ("a", 3)), (("a", 0), ("a", 9))]
+    {
         let mut builder = new();
         builder.add(first.0.as_bytes(), first.1, Kind::Put, b"").unwrap();
         let error = builder.add(second.0.as_bytes(), second.1, Kind::Put, b"").unwrap_err();
@@ -231,7 +237,9 @@ fn the_hook_runs_when_the_last_reader_is_gone() {
 
 /// A cache that takes everything.
 #[derive(Default)]
-struct Everything(std::sync::Mutex<std::collections::HashMap<(u64, u64), Arc<[u8]>>>);
+struct Everything(std::sync::Mutex<Groups>);
+
+type Groups = std::collections::HashMap<(u64, u64), Arc<[u8]>>;
 
 impl GroupCache for Everything {
     fn get(&self, table: u64, offset: u64) -> Option<Arc<[u8]>> {
@@ -245,7 +253,12 @@ impl GroupCache for Everything {
 #[test]
 fn decoded_groups_go_through_the_cache() {
     let items: Vec<Item> = (0..500u32)
-        .map(|n| Item { key: n.to_be_bytes().to_vec(), version: 0, kind: Kind::Put, value: vec![n as u8; 300] })
+        .map(|n| Item {
+            key: n.to_be_bytes().to_vec(),
+            version: 0,
+            kind: Kind::Put,
+            value: vec![n as u8; 300],
+        })
         .collect();
     let (file, meta) = write(&items, &TableOptions { compression: Codec::Lz4, ..TableOptions::default() }, 7);
     let cache = Arc::new(Everything::default());

@@ -56,7 +56,11 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         1 => Just((1..60).collect()),
     ];
     let plain = any::<bool>();
-    (prop::collection::btree_map(keys(), (versions, any::<u64>()), 1..150), plain, prop::collection::vec((kinds(), values()), 1..40))
+    (
+        prop::collection::btree_map(keys(), (versions, any::<u64>()), 1..150),
+        plain,
+        prop::collection::vec((kinds(), values()), 1..40),
+    )
         .prop_map(|(keys, plain, pool)| {
             let mut items = Vec::new();
             for (key, (mut versions, seed)) in keys {
@@ -66,7 +70,8 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
                 versions.sort_unstable_by(|a, b| b.cmp(a));
                 versions.dedup();
                 for version in versions {
-                    let (kind, value) = &pool[(seed.wrapping_add(version.wrapping_mul(31)) % pool.len() as u64) as usize];
+                    let (kind, value) =
+                        &pool[(seed.wrapping_add(version.wrapping_mul(31)) % pool.len() as u64) as usize];
                     let kind = if plain && seed % 4 != 0 { Kind::Put } else { *kind };
                     let value = if kind == Kind::Delete { Vec::new() } else { value.clone() };
                     items.push(Item { key: key.clone(), version, kind, value });
@@ -124,10 +129,7 @@ fn shown(items: &[Item], visibility: Visibility) -> Vec<&Item> {
 fn assert_here(cursor: &mut TableCursor, expected: Option<&&Item>) {
     assert_eq!(cursor.valid(), expected.is_some());
     if let Some(item) = expected {
-        assert_eq!(
-            (cursor.key(), cursor.version(), cursor.kind()),
-            (&item.key[..], item.version, item.kind)
-        );
+        assert_eq!((cursor.key(), cursor.version(), cursor.kind()), (&item.key[..], item.version, item.kind));
         if item.key.len() % 3 != 0 {
             assert_eq!(cursor.value().unwrap(), &item.value[..]);
         }
