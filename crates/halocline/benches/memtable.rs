@@ -6,6 +6,7 @@
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use crossbeam_skiplist::SkipMap;
 use halocline::bench_internals::MemtableBench;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Duration;
@@ -86,8 +87,24 @@ fn benches(c: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        let mut table = log.empty();
-        table.insert_batches(BATCH);
+        for (threads, batch) in [(2, 1), (8, 1), (8, BATCH)] {
+            let name = format!("insert, {threads} threads, batches of {batch}");
+            group.bench_function(BenchmarkId::new(name, pattern.name()), |b| {
+                b.iter_batched(
+                    || log.empty(),
+                    |mut table| {
+                        table.insert_threads(threads, batch);
+                        table
+                    },
+                    BatchSize::PerIteration,
+                );
+            });
+        }
+        let table = LazyCell::new(|| {
+            let mut table = log.empty();
+            table.insert_batches(BATCH);
+            table
+        });
         let probes = shuffled(&keys);
         group.bench_function(BenchmarkId::new("get", pattern.name()), |b| {
             b.iter(|| {
@@ -147,9 +164,13 @@ fn benches(c: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        let tree: BTreeMap<Vec<u8>, Vec<u8>> =
-            keys.iter().map(|key| (key.to_vec(), value.to_vec())).collect();
-        let list: SkipMap<Vec<u8>, Vec<u8>> = keys.iter().map(|key| (key.to_vec(), value.to_vec())).collect();
+        // Built only for the benchmarks that were asked for.
+        let tree = LazyCell::new(|| {
+            keys.iter().map(|key| (key.to_vec(), value.to_vec())).collect::<BTreeMap<Vec<u8>, Vec<u8>>>()
+        });
+        let list = LazyCell::new(|| {
+            keys.iter().map(|key| (key.to_vec(), value.to_vec())).collect::<SkipMap<Vec<u8>, Vec<u8>>>()
+        });
         let probes = shuffled(&keys);
         group.bench_function(BenchmarkId::new("BTreeMap get", pattern.name()), |b| {
             b.iter(|| {

@@ -21,6 +21,7 @@ impl Random {
 
 type Key = [u8; 16];
 
+#[expect(clippy::disallowed_methods, reason = "the size of a benchmark is the user's to choose")]
 fn records() -> usize {
     std::env::var("HALOCLINE_RECORDS").ok().and_then(|n| n.parse().ok()).unwrap_or(500_000)
 }
@@ -95,7 +96,9 @@ fn tables(c: &mut Criterion) {
         group.bench_function("scan values back", |b| b.iter(|| cursor.scan(true, true)));
         if !shape.pread {
             let path = dir.path().join("built");
-            group.bench_function("build", |b| b.iter(|| BenchTable::build(&path, shape, entries()).file_len()));
+            group.bench_function("build", |b| {
+                b.iter(|| BenchTable::build(&path, shape, entries()).file_len())
+            });
         }
         group.finish();
         let _ = std::fs::remove_file(path);

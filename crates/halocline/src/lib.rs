@@ -16,6 +16,7 @@
 //! # }
 //! ```
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests may look at the clock and wait"))]
 
 mod cache;
 mod db;
@@ -34,12 +35,13 @@ mod value;
 /// What the benchmarks measure of the inside. Not part of the interface: it changes without notice.
 #[doc(hidden)]
 pub mod bench_internals {
+    pub use crate::log::bench::LogBench;
     pub use crate::memtable::MemtableBench;
 }
 
 pub use db::{
-    CheckReport, ColumnFamily, Compaction, Compression, Cursor, Damage, Db, Durability, Iter, LevelStats,
-    LogMode, Options, Snapshot, Stats, TableAccess, WriteBatch,
+    CheckReport, ColumnFamily, Compaction, Compression, Cursor, Damage, Db, Durability, Iter, KeyRange, Keys,
+    LevelStats, LogMode, MemoryStats, Options, Snapshot, Stats, TableAccess, WriteBatch,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use key::Key;

@@ -1,12 +1,20 @@
 //! The API end to end on small data: what a new user would try first.
 
+use std::time::Duration;
+
 use halocline::{Compaction, Compression, Db, Durability, LogMode, Options, TableAccess, WriteBatch};
 
 fn every_option(test: impl Fn(Options)) {
     for mode in [LogMode::Mapped, LogMode::Written] {
         for access in [TableAccess::Mapped, TableAccess::Pread] {
             for compression in [Compression::Lz4, Compression::None] {
-                test(Options::new().log_mode(mode).table_access(access).compression(compression).write_buffer(64 << 10));
+                test(
+                    Options::new()
+                        .log_mode(mode)
+                        .table_access(access)
+                        .compression(compression)
+                        .write_buffer(64 << 10),
+                );
             }
         }
     }
@@ -14,7 +22,7 @@ fn every_option(test: impl Fn(Options)) {
         test(Options::new().compaction(compaction).write_buffer(64 << 10));
     }
     test(Options::new().durability(Durability::None).write_buffer(64 << 10));
-    test(Options::new().durability(Durability::Sync).write_buffer(64 << 10));
+    test(Options::new().durability(Durability::Interval(Duration::from_millis(5))).write_buffer(64 << 10));
 }
 
 fn key(i: u64) -> Vec<u8> {

@@ -9,7 +9,9 @@ mod common;
 
 use common::Rng;
 use halocline::io::sim::{CrashMode, SimVfs};
-use halocline::{ColumnFamily, Cursor, Db, Durability, ErrorKind, Iter, Options, Snapshot, Value, WriteBatch};
+use halocline::{
+    ColumnFamily, Cursor, Db, Durability, ErrorKind, Iter, Options, Snapshot, Value, WriteBatch,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,7 +117,9 @@ fn op(rng: &mut Rng) -> Op {
             Op::StepCursor(rng.next(), (0..1 + rng.below(15)).map(|_| step(rng)).collect())
         }
         910..=924 => Op::Flush,
-        925..=931 => Op::Compact(if rng.once_in(2) { (Bound::Unbounded, Bound::Unbounded) } else { range(rng) }),
+        925..=931 => {
+            Op::Compact(if rng.once_in(2) { (Bound::Unbounded, Bound::Unbounded) } else { range(rng) })
+        }
         932..=936 => Op::WaitIdle,
         937..=944 => Op::Sync,
         945..=954 => Op::Reopen(rng.next(), rng.once_in(2)),
@@ -177,13 +181,22 @@ fn within(map: &Map, range: &Range) -> VecDeque<Pair> {
 }
 
 #[track_caller]
-fn same_item(found: Option<halocline::Result<(halocline::Key, Value)>>, expected: Option<Pair>) -> Option<Value> {
+fn same_item(
+    found: Option<halocline::Result<(halocline::Key, Value)>>,
+    expected: Option<Pair>,
+) -> Option<Value> {
     let found = found.map(|item| item.expect("an iterator failed"));
     match (found, expected) {
         (None, None) => None,
         (Some((k, v)), Some((ek, ev))) => {
             assert!(*k == *ek, "an iterator gave key {}, not {}", common::show(&k), common::show(&ek));
-            assert!(*v == *ev, "an iterator gave a wrong value of {}: {} for {}", common::show(&k), common::show(&v), common::show(&ev));
+            assert!(
+                *v == *ev,
+                "an iterator gave a wrong value of {}: {} for {}",
+                common::show(&k),
+                common::show(&v),
+                common::show(&ev)
+            );
             Some(v)
         }
         (found, expected) => {
@@ -334,7 +347,8 @@ impl Run {
                 let Some(family) = &self.families[*cf] else { return };
                 let expected = within(&family.map, range);
                 drain(self.scan(*cf, range.clone()), expected.clone(), *order);
-                let keys: Vec<_> = self.scan(*cf, range.clone()).keys().map(|k| k.unwrap().to_vec()).collect();
+                let keys: Vec<_> =
+                    self.scan(*cf, range.clone()).keys().map(|k| k.unwrap().to_vec()).collect();
                 assert!(keys.iter().eq(expected.iter().map(|(k, _)| k)), "the keys of a scan differ");
             }
             Op::Prefix(cf, prefix, order) => {
@@ -461,7 +475,8 @@ impl Run {
             Op::ReopenCrashed(seed) => {
                 let Disk::Sim(disk) = &self.disk else { return };
                 self.db.sync().unwrap();
-                let mode = [CrashMode::DropUnsynced, CrashMode::RandomPieces, CrashMode::Torn][*seed as usize % 3];
+                let mode =
+                    [CrashMode::DropUnsynced, CrashMode::RandomPieces, CrashMode::Torn][*seed as usize % 3];
                 let image = disk.crash(*seed, mode);
                 self.reopen(*seed, Some(image));
             }
@@ -470,7 +485,8 @@ impl Run {
                 assert_eq!(handle.name(), FAMILIES[*cf]);
                 if self.families[*cf].is_none() {
                     self.births += 1;
-                    self.families[*cf] = Some(Family { handle: Some(handle), map: Map::new(), birth: self.births });
+                    self.families[*cf] =
+                        Some(Family { handle: Some(handle), map: Map::new(), birth: self.births });
                 }
             }
             Op::DropFamily(cf) => {
@@ -601,12 +617,25 @@ fn step_cursor(held: &mut Held<Cursor>, step: &Step) {
         }
     };
     match *at {
-        None => assert!(!cursor.valid(), "a cursor is at {} after {step:?}, not at the end", common::show(cursor.key())),
+        None => assert!(
+            !cursor.valid(),
+            "a cursor is at {} after {step:?}, not at the end",
+            common::show(cursor.key())
+        ),
         Some(i) => {
             let (key, value) = &entries[i];
             assert!(cursor.valid(), "a cursor is at the end after {step:?}, not at {}", common::show(key));
-            assert!(cursor.key() == key, "a cursor is at {}, not {}", common::show(cursor.key()), common::show(key));
-            assert!(cursor.value().unwrap() == &**value, "a cursor gives a wrong value of {}", common::show(key));
+            assert!(
+                cursor.key() == key,
+                "a cursor is at {}, not {}",
+                common::show(cursor.key()),
+                common::show(key)
+            );
+            assert!(
+                cursor.value().unwrap() == &**value,
+                "a cursor gives a wrong value of {}",
+                common::show(key)
+            );
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::sync::Padded;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Copies of the counters; a power of two. More threads than this share some.
-const STRIPES: usize = 16;
+/// Copies of the counters. More threads than this share some. The checker's atomics are large, and its stacks small.
+const STRIPES: usize = if cfg!(shuttle) { 1 } else { 16 };
 
 /// `N` counters, each thread counting in its own copy of them.
 pub(super) struct Counters<const N: usize> {

@@ -9,12 +9,10 @@ mod budget;
 mod counters;
 mod groups;
 mod set;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod speed;
-
 
 pub(crate) use budget::{Budget, Held, Part, Usage};
 pub(crate) use groups::HotGroups;
 
 use crate::table::GroupCache;
-

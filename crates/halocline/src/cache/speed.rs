@@ -10,7 +10,7 @@ fn numbers(n: usize, below: u64) -> Vec<u64> {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        (u128::from(random) * u128::from(below) >> 64) as u64
+        ((u128::from(random) * u128::from(below)) >> 64) as u64
     };
     (0..n).map(|_| next()).collect()
 }

@@ -4,14 +4,14 @@
 //! writes with its cause; only a full disk is waited out, with the error given to whoever has to wait for the flush.
 
 use super::Bounds;
-use super::core::{Core, Halt, closed, lock};
+use super::core::{Core, Halt, Version, closed, lock};
 use super::options::{Compaction, Durability};
 use crate::sync::{Arc, Mutex};
 use crate::table::Table;
 use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::{self, MergeJob};
 use crate::tree::pacing::QUANTUM;
-use crate::tree::policy::{self, Job, Params, Policy, Pressure, RangePick};
+use crate::tree::policy::{self, Busy, Job, Params, Policy, Pressure, RangePick};
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Bound;
@@ -97,6 +97,13 @@ fn flush_loop(core: &Core) -> Result<()> {
     let mut retry = None;
     while wait(core, &mut seen, retry) {
         retry = None;
+        // With none sealed there is room for one more: this thread must not wait for itself.
+        if core.heat.is_consolidating() && core.version.load_arc().sealed.is_empty() {
+            match core.seal_active() {
+                Err(e) if e.kind() == ErrorKind::NoSpace => {}
+                other => drop(other?),
+            }
+        }
         while let Some(mem) = core.version.load_arc().sealed.last().cloned() {
             if is_closing(core) {
                 return Ok(());
@@ -179,6 +186,11 @@ fn pick(core: &Core) -> Option<Picked> {
     let mut busy = lock(&core.busy);
     let version = core.version.load_arc();
     let params = core.params();
+    if core.heat.is_consolidating()
+        && let Some(picked) = consolidate(core, &version, &params, &mut busy)
+    {
+        return Some(picked);
+    }
     let best = version
         .tree
         .families
@@ -190,8 +202,36 @@ fn pick(core: &Core) -> Option<Picked> {
     Some((Arc::clone(family), job, ticket))
 }
 
+/// The next step towards one run, since reads have paid for it.
+fn consolidate(core: &Core, version: &Version, params: &Params, busy: &mut Busy) -> Option<Picked> {
+    if matches!(params.policy, Policy::Tiered | Policy::Fifo { .. }) {
+        // Their users chose to write less.
+        core.heat.consolidated(version);
+        return None;
+    }
+    let mut waiting = !version.sealed.is_empty();
+    for family in &version.tree.families {
+        match policy::pick_range(family, params, busy, (Bound::Unbounded, Bound::Unbounded)) {
+            RangePick::Job(job) => {
+                let ticket = busy.claim(&job);
+                return Some((Arc::clone(family), job, ticket));
+            }
+            RangePick::Busy => waiting = true,
+            RangePick::Done => {}
+        }
+    }
+    if !waiting {
+        core.heat.consolidated(version);
+    }
+    None
+}
+
 /// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
-pub(crate) fn run_merge(core: &Core, slot: &Mutex<Option<MergeJob>>, (family, job, ticket): Picked) -> Result<()> {
+pub(crate) fn run_merge(
+    core: &Core,
+    slot: &Mutex<Option<MergeJob>>,
+    (family, job, ticket): Picked,
+) -> Result<()> {
     let result = if job.trivial {
         merge_job::move_or_drop(core, &job)
     } else {
@@ -255,7 +295,11 @@ impl Core {
                 let busy = lock(&self.busy);
                 let (params, pressure) = (self.params(), self.pressure());
                 busy.len() == 0
-                    && version.tree.families.iter().all(|f| policy::pick(f, &params, &busy, pressure).is_none())
+                    && version
+                        .tree
+                        .families
+                        .iter()
+                        .all(|f| policy::pick(f, &params, &busy, pressure).is_none())
             };
             if idle || self.options.read_only {
                 return Ok(());
@@ -268,7 +312,10 @@ impl Core {
     /// Flushes, and merges what overlaps `range` down into the last run, in the calling thread.
     pub(crate) fn compact_range(&self, range: &Bounds) -> Result<()> {
         if self.options.read_only {
-            return Err(Error::new(ErrorKind::ReadOnly, "could not compact: the database was opened read-only"));
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "could not compact: the database was opened read-only",
+            ));
         }
         self.flush()?;
         let slot = Mutex::new(None);
@@ -327,7 +374,8 @@ pub(crate) fn update_rates(core: &Core) {
     }
     core.pacing.flush_rate.store(flush_rate, Relaxed);
     let params = core.params();
-    let over: u64 = version.tree.families.iter().map(|family| u64::from(policy::debt(family, &params).runs_over)).sum();
+    let over: u64 =
+        version.tree.families.iter().map(|family| u64::from(policy::debt(family, &params).runs_over)).sum();
     core.pacing.merge_rate.store((over * 256).min(4096), Relaxed);
 }
 

@@ -37,7 +37,11 @@ pub struct WriteBatch {
 /// Refuses a key or value that is too long.
 pub(crate) fn check_lengths(key: &[u8], value: &[u8]) -> Result<()> {
     if key.len() > entry::MAX_KEY {
-        return Err(Error::invalid(format!("a key of {} bytes is too long: at most {}", key.len(), entry::MAX_KEY)));
+        return Err(Error::invalid(format!(
+            "a key of {} bytes is too long: at most {}",
+            key.len(),
+            entry::MAX_KEY
+        )));
     }
     if value.len() > entry::MAX_VALUE {
         let message = format!("a value of {} bytes is too long: at most {}", value.len(), entry::MAX_VALUE);
@@ -76,7 +80,7 @@ impl WriteBatch {
 
     fn touch(&mut self, family: &ColumnFamily) {
         if family.id() != 0 && !self.families.iter().any(|f| f.same(family)) {
-            self.families.push(family.clone());
+            self.families.push(family.weak());
         }
     }
 

@@ -8,7 +8,7 @@ use super::batch::{WriteBatch, check_lengths};
 use super::options::{Durability, Options};
 use super::snapshots::Snapshots;
 use super::stats::Counters;
-use crate::cache::HotGroups;
+use crate::cache::{Budget, HotGroups, Part};
 use crate::entry::{self, Kind, Prefix};
 use crate::io::{Lock, Vfs};
 use crate::log::pool::Pool;
@@ -20,6 +20,7 @@ use crate::memtable::Memtable;
 use crate::sync::{Arc, Backoff, Condvar, Mutex, MutexGuard};
 use crate::table::Table;
 use crate::tree::edit::Edit;
+use crate::tree::heat::Heat;
 use crate::tree::manifest::Manifest;
 use crate::tree::pacing::Pacing;
 use crate::tree::pin::Pinned;
@@ -32,14 +33,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A segment and the memtable over it.
 pub(crate) struct Mem {
-    pub(crate) segment: Arc<Segment>,
+    // Dropped in this order: the memtable lets go of the segment's memory before the segment goes to the pool, which
+    // recycles only memory that nobody else has.
     pub(crate) memtable: Arc<Memtable>,
+    pub(crate) segment: Arc<Segment>,
 }
 
 impl Mem {
     pub(crate) fn new(segment: Segment) -> Arc<Mem> {
         let memtable = Memtable::new(Arc::clone(segment.memory()), segment.base());
-        Arc::new(Mem { segment: Arc::new(segment), memtable: Arc::new(memtable) })
+        Arc::new(Mem { memtable: Arc::new(memtable), segment: Arc::new(segment) })
     }
 }
 
@@ -96,7 +99,9 @@ impl Halt {
             Some(cause) if cause.kind() == ErrorKind::Closed => cause.clone(),
             Some(cause) => Error::new(
                 ErrorKind::Halted,
-                format!("the database stopped taking writes after a failure; reads go on, and reopening recovers. The cause: {cause}"),
+                format!(
+                    "the database stopped taking writes after a failure; reads go on, and reopening recovers. The cause: {cause}"
+                ),
             ),
             None => Error::new(ErrorKind::Halted, "the database stopped taking writes"),
         }
@@ -159,6 +164,8 @@ pub(crate) struct Core {
     pub(crate) halt: Halt,
     pub(crate) signals: Signals,
     pub(crate) pacing: Pacing,
+    pub(crate) heat: Heat,
+    pub(crate) budget: Arc<Budget>,
     pub(crate) cache: Option<std::sync::Arc<HotGroups>>,
     pub(crate) counters: Counters,
     pub(crate) next_file: AtomicU64,
@@ -187,7 +194,10 @@ impl Core {
     /// Commits `ops`, whole or not at all. The one write path.
     pub(crate) fn commit(&self, ops: &Ops<'_>, durability: Durability) -> Result<()> {
         if self.options.read_only {
-            return Err(Error::new(ErrorKind::ReadOnly, "could not write: the database was opened read-only"));
+            return Err(Error::new(
+                ErrorKind::ReadOnly,
+                "could not write: the database was opened read-only",
+            ));
         }
         self.halt.check()?;
         let (body, payload) = match ops {
@@ -286,8 +296,9 @@ impl Core {
             self.wait_for_flush()?;
         }
         let raw = self.pool.take(need)?;
-        let segment = Segment::begin(raw, mem.segment.next_base(), self.boot, self.database, self.vfs.random())
-            .inspect_err(|e| self.halt.stop(e.clone()))?;
+        let segment =
+            Segment::begin(raw, mem.segment.next_base(), self.boot, self.database, self.vfs.random())
+                .inspect_err(|e| self.halt.stop(e.clone()))?;
         let next = Mem::new(segment);
         if self.backing != Backing::Anonymous {
             self.group.add(Arc::clone(&next.segment));
@@ -360,12 +371,32 @@ impl Core {
         let version = self.version.load_arc();
         let (sealed, flushed): (Vec<_>, Vec<_>) =
             version.sealed.iter().cloned().partition(|mem| mem.segment.base() >= floor);
-        self.version.swap(Arc::new(Version { active: Arc::clone(&version.active), sealed, tree }));
+        let next = Arc::new(Version { active: Arc::clone(&version.active), sealed, tree });
+        self.version.swap(Arc::clone(&next));
         drop(publish);
         drop(version);
+        self.heat.reckon(&next);
+        self.share_memory(&next);
+        drop(next);
         self.group.forget_below(floor);
         for mem in flushed {
             mem.segment.retire(&self.pool);
+        }
+    }
+
+    /// Reports what the parts hold, and leaves the cache what the others do not need.
+    fn share_memory(&self, version: &Version) {
+        let nodes: usize = version.sealed.iter().map(|mem| mem.memtable.used_bytes()).sum();
+        let nodes = nodes + version.active.memtable.used_bytes();
+        self.budget.set(Part::MemtableNodes, nodes);
+        let tables =
+            version.tree.families.iter().flat_map(|family| family.all_runs()).flat_map(|run| run.tables());
+        self.budget.set(Part::Filters, tables.map(|table| table.memory_bytes()).sum());
+        if let Some(cache) = &self.cache {
+            self.budget.set(Part::Cache, cache.bytes());
+            // Never below an eighth of what the user gave it: a cache that small would only cost.
+            let room = self.budget.room(Part::Cache).clamp(self.options.cache / 8, self.options.cache);
+            cache.set_budget(room);
         }
     }
 
@@ -389,7 +420,8 @@ impl Core {
 
     /// A table that is no longer part of the tree: its file goes with the last reader.
     pub(crate) fn discard(&self, table: &Arc<Table>) {
-        let (vfs, path) = (std::sync::Arc::clone(&self.vfs), crate::tree::output::path_of(&self.dir, table.meta().id));
+        let (vfs, path) =
+            (std::sync::Arc::clone(&self.vfs), crate::tree::output::path_of(&self.dir, table.meta().id));
         // What cannot be removed now is found and removed at the next open.
         table.mark_obsolete(Box::new(move || drop(vfs.remove(&path))));
         if let Some(cache) = &self.cache {

@@ -228,7 +228,9 @@ struct Ends {
 
 impl Iter {
     pub(crate) fn new(version: Arc<Version>, family: u32, before: u64, bounds: Bounds) -> Iter {
-        Iter { state: State::Ready(Box::new(Ends { version, family, before, bounds, front: None, back: None })) }
+        Iter {
+            state: State::Ready(Box::new(Ends { version, family, before, bounds, front: None, back: None })),
+        }
     }
 
     pub(crate) fn failed(error: Error) -> Iter {

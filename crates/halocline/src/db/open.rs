@@ -9,7 +9,7 @@ use super::options::{Durability, LogMode, Options};
 use super::snapshots::Snapshots;
 use super::stats::Counters;
 use super::{Db, Handle};
-use crate::cache::HotGroups;
+use crate::cache::{Budget, HotGroups};
 use crate::io::Vfs;
 use crate::log::pool::Pool;
 use crate::log::recovery::{self, Place, Recovered};
@@ -19,6 +19,7 @@ use crate::log::sync::GroupSync;
 use crate::sync::{Arc, Mutex};
 use crate::table::Table;
 use crate::tree::edit::Edit;
+use crate::tree::heat::Heat;
 use crate::tree::manifest::{self, Manifest, Presence};
 use crate::tree::output::{open_table, path_of};
 use crate::tree::pacing::Pacing;
@@ -43,7 +44,9 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
     let vfs = Arc::clone(&options.vfs);
     let exists = Manifest::presence(&vfs, dir)?;
     if exists != Presence::Present && !options.create {
-        return Err(Error::new(ErrorKind::Missing, "no database is there, and it was not to be created").at(dir, 0));
+        return Err(
+            Error::new(ErrorKind::Missing, "no database is there, and it was not to be created").at(dir, 0)
+        );
     }
     if !options.read_only {
         vfs.create_dir_all(dir).map_err(|e| Error::io("create the database directory", dir, e))?;
@@ -54,7 +57,11 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
     let mut manifest = if Manifest::presence(&vfs, dir)? == Presence::Present {
         Manifest::recover(&vfs, dir, options.read_only)?
     } else {
-        Manifest::create(&vfs, dir, &[Edit::AddFamily { id: 0, name: DEFAULT.into() }, Edit::NextFamily { id: 1 }])?
+        Manifest::create(
+            &vfs,
+            dir,
+            &[Edit::AddFamily { id: 0, name: DEFAULT.into() }, Edit::NextFamily { id: 1 }],
+        )?
     };
     let boot = vfs.boot_id().map_err(|e| Error::io("read the machine's boot id", dir, e))?;
     let database = manifest.database().first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
@@ -104,6 +111,8 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         halt: Halt::default(),
         signals: Signals::default(),
         pacing: Pacing::new(threads),
+        heat: Heat::default(),
+        budget: Budget::new(options.cache + options.write_buffer),
         cache,
         counters: Counters::default(),
         next_file: AtomicU64::new(next_id),
@@ -132,7 +141,8 @@ fn lock_directory(vfs: &dyn Vfs, dir: &Path) -> Result<Box<dyn crate::io::Lock>>
     let path = dir.join(manifest::LOCK);
     vfs.lock(&path).map_err(|e| {
         if e.kind() == std::io::ErrorKind::WouldBlock {
-            let message = "the database is open already, in this process or in another one; close it there first";
+            let message =
+                "the database is open already, in this process or in another one; close it there first";
             Error::new(ErrorKind::Locked, message).at(&path, 0)
         } else {
             Error::io("lock the database directory", &path, e)
@@ -169,7 +179,6 @@ pub(crate) fn merge_threads(options: &Options) -> usize {
 
 /// Re-indexes the recovered segments and begins a new active one.
 fn memtables(
-
     recovered: Recovered,
     pool: &Pool,
     vfs: &dyn Vfs,
@@ -201,7 +210,8 @@ fn memtables(
 /// Removes files that belong to nothing: tables of jobs that a crash cut short, and used log segments.
 fn remove_strays(core: &Core) -> Result<()> {
     let version = core.version.load_arc();
-    let entries = core.vfs.list(&core.dir).map_err(|e| Error::io("list the database directory", &core.dir, e))?;
+    let entries =
+        core.vfs.list(&core.dir).map_err(|e| Error::io("list the database directory", &core.dir, e))?;
     for entry in entries {
         let remove = if let Some(id) = entry.name.strip_suffix(".tbl").and_then(|n| n.parse().ok()) {
             let path = path_of(&core.dir, id);
@@ -216,7 +226,9 @@ fn remove_strays(core: &Core) -> Result<()> {
             None
         };
         if let Some(path) = remove {
-            core.vfs.remove(&path).map_err(|e| Error::io("remove a file that is not needed any more", &path, e))?;
+            core.vfs
+                .remove(&path)
+                .map_err(|e| Error::io("remove a file that is not needed any more", &path, e))?;
         }
     }
     Ok(())

@@ -225,7 +225,9 @@ impl Options {
                 return Err(Error::invalid("compression LZ4 is not in this build: enable the feature `lz4`"));
             }
             Compression::Zstd(_) if !cfg!(feature = "zstd") => {
-                return Err(Error::invalid("compression Zstandard is not in this build: enable the feature `zstd`"));
+                return Err(Error::invalid(
+                    "compression Zstandard is not in this build: enable the feature `zstd`",
+                ));
             }
             Compression::Zstd(level) => between("zstd level", level.max(0) as u64, 1, 19)?,
             _ => {}

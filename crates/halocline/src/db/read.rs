@@ -8,6 +8,7 @@ use crate::sync::Arc;
 use crate::table::Table;
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result, Value};
+use std::cell::RefCell;
 
 /// An internal key on the stack if it is short.
 pub(crate) struct InternalKey {
@@ -55,6 +56,7 @@ impl Core {
                 other => Err(unsupported(other)),
             };
         }
+        self.pay_tax(&version);
         match find_in_tables(&version, family, key, |table, key| table.get(key, before))? {
             Some(hit) => match hit.kind {
                 Kind::Put => Ok(Some(hit.value)),
@@ -65,6 +67,42 @@ impl Core {
         }
     }
 
+    /// Copies the value of `key` into `out`; false if there is none.
+    pub(crate) fn get_into(&self, family: u32, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        self.counters.gets.add(1);
+        out.clear();
+        let version = self.version.pin();
+        let kind = match find_in_memtables(&version, family, key, u64::MAX) {
+            Some((found, memory)) => {
+                // SAFETY: the memtable gives out only entries whose bytes are final.
+                out.extend_from_slice(unsafe { memory.slice(found.offset, found.len) });
+                Some(found.kind)
+            }
+            None => {
+                self.pay_tax(&version);
+                let out = RefCell::new(&mut *out);
+                let look =
+                    |table: &Arc<Table>, key: &[u8]| table.get_into(key, u64::MAX, &mut out.borrow_mut());
+                find_in_tables(&version, family, key, look)?.map(|(kind, _)| kind)
+            }
+        };
+        match kind {
+            None | Some(Kind::Delete) => Ok(false),
+            Some(Kind::Put) => Ok(true),
+            Some(other) => Err(unsupported(other)),
+        }
+    }
+
+    /// Adds up what this read pays for what is not merged yet.
+    #[inline]
+    fn pay_tax(&self, version: &Version) {
+        let memtables = version.sealed.len() + usize::from(!version.active.memtable.is_empty());
+        let runs = version.tree.families.first().map_or(0, |family| family.runs.len());
+        if memtables + runs > 0 {
+            self.heat.point_read(self, memtables, runs);
+        }
+    }
+
     /// Whether `key` has a value as of `before`.
     pub(crate) fn contains(&self, family: u32, key: &[u8], before: u64) -> Result<bool> {
         self.counters.gets.add(1);
@@ -72,7 +110,8 @@ impl Core {
         check_family(&version, family)?;
         let kind = match find_in_memtables(&version, family, key, before) {
             Some((found, _)) => Some(found.kind),
-            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?.map(|(kind, _)| kind),
+            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?
+                .map(|(kind, _)| kind),
         };
         match kind {
             None | Some(Kind::Delete) => Ok(false),
@@ -83,7 +122,10 @@ impl Core {
 }
 
 pub(crate) fn unsupported(kind: Kind) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("the key's newest entry is of kind {kind:?}, which this build cannot read"))
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("the key's newest entry is of kind {kind:?}, which this build cannot read"),
+    )
 }
 
 /// The newest visible version in the memtables, and the memory it lies in.

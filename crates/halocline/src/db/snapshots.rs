@@ -4,9 +4,9 @@
 //! sealed, and a merge after its inputs were flushed. So a snapshot that they do not see was taken later, at an
 //! address above everything they work on, and needs nothing but the newest versions of it.
 
+use super::ColumnFamily;
 use super::core::{Core, Version, lock};
 use super::iter::Iter;
-use super::ColumnFamily;
 use super::range::{self, KeyRange};
 use crate::sync::{Arc, Mutex};
 use crate::{Result, Value};

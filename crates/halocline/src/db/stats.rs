@@ -135,7 +135,9 @@ impl Core {
                 stats.disk_bytes += mem.segment.raw().len();
             }
         }
-        for run in version.tree.families.iter().flat_map(|family| family.all_runs()).filter(|run| !run.is_empty()) {
+        for run in
+            version.tree.families.iter().flat_map(|family| family.all_runs()).filter(|run| !run.is_empty())
+        {
             let i = match stats.levels.binary_search_by_key(&run.tier, |level| level.tier) {
                 Ok(i) => i,
                 Err(i) => {

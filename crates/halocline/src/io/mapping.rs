@@ -26,7 +26,7 @@ pub enum Advice {
     Sequential,
     /// Soon.
     WillNeed,
-    /// Not soon: drop it from this process.
+    /// Not soon: drop it from this process. The content stays; memory of no file is left alone.
     DontNeed,
     /// Use huge pages.
     Huge,

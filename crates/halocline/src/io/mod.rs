@@ -7,7 +7,8 @@
 mod mapping;
 mod real;
 pub mod sim;
-#[cfg(test)]
+// Built for a model checker, locks work within its runs only.
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 pub(crate) mod checksum;
@@ -62,7 +63,7 @@ pub trait Vfs: Send + Sync + Debug + 'static {
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
     /// Whether there is a file or directory of that name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
-    /// Removes a file's name. Durable only after [`Vfs::sync_dir`].
+    /// Removes a file's name; open files and mappings live on. Durable only after [`Vfs::sync_dir`].
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Gives a file another name in the same directory, replacing one that is there. Durable after `sync_dir`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -99,9 +100,12 @@ pub trait File: Send + Sync + Debug + 'static {
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Reserves room for `[0, len)` so that later writes and stores there cannot run out of space; extends the file.
     fn allocate(&self, len: u64) -> io::Result<()>;
-    /// Makes the content (and the length) durable, stores through mappings included.
+    /// Makes the content (and the length) durable, stores through mappings included. Not to be called again after
+    /// an error: what it should have written may then count as written without being so.
     fn sync(&self) -> io::Result<()>;
-    /// Maps `[0, len)`, which must lie within the file.
+    /// Maps `[0, len)`, which must lie within the file and not be empty. To be mapped [`MapMode::Shared`], the file
+    /// must be open for writing, and the range reserved by [`File::allocate`]: a store that finds the disk full
+    /// ends the process.
     fn map(&self, len: usize, mode: MapMode) -> io::Result<Mapping>;
     /// Tells the kernel to begin writing `[offset, offset + len)` back, or nothing where that is not supported.
     fn start_writeback(&self, offset: u64, len: u64) -> io::Result<()> {

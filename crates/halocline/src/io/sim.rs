@@ -52,8 +52,11 @@ mod names;
 mod pages;
 mod rng;
 mod state;
-#[cfg(test)]
+// Built for a model checker, locks work within its runs only.
+#[cfg(all(test, not(shuttle)))]
 mod tests;
+#[cfg(all(test, shuttle))]
+mod tests_shuttle;
 mod vfs;
 
 pub use self::fault::{Fault, FaultFilter, FaultKind, Op};

@@ -21,9 +21,16 @@ impl<S: Source> Prefixed<S> {
         Prefixed { source, prefix, inside: false, internal: Vec::new() }
     }
 
+    #[inline]
     fn check(&mut self, moved: Result<()>) -> Result<()> {
-        self.inside =
-            moved.is_ok() && self.source.valid() && self.source.key().starts_with(self.prefix.as_slice());
+        self.inside = moved.is_ok() && self.source.valid() && {
+            let key = self.source.key();
+            match self.prefix.as_slice() {
+                // The usual case, without a call to compare memory.
+                [id] => key.first() == Some(id),
+                prefix => key.starts_with(prefix),
+            }
+        };
         moved
     }
 

@@ -3,10 +3,11 @@
 //! The sources are as cheap as sources can be, so the figures are those of the combinators. 16-byte keys without and
 //! with a shared prefix of 24 bytes, which puts all differences behind the heads.
 
-use super::{Merging, Source, VersionMerge};
+use super::{Merging, Prefixed, Source, VersionMerge};
 use crate::Result;
-use crate::entry::Kind;
+use crate::entry::{Kind, Prefix};
 use std::hint::black_box;
+use std::ops::Bound;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -151,5 +152,61 @@ fn steps() {
             });
             println!("{name:14} {k:7} {forward:8.1} {backward:9.1} {versions:9.1}");
         }
+    }
+}
+
+#[test]
+#[ignore = "a measurement, for release builds"]
+fn steps_in_a_family_within_bounds() {
+    const TOTAL: u64 = 1_000_000;
+    println!("ns a step, one family's prefix stripped, upper bound set");
+    for k in [1, 2, 3, 8] {
+        let family = |mut flat: Flat| {
+            let mut keys = Vec::new();
+            for at in 0..flat.end() {
+                keys.push(0);
+                keys.extend_from_slice(flat.key_at(at));
+            }
+            (flat.keys, flat.width) = (keys.into(), flat.width + 1);
+            Prefixed::new(flat, Prefix::of(0))
+        };
+        let mut merged = Merging::new(deal(TOTAL, k, false, 0).into_iter().map(family).collect());
+        merged.set_bounds(Bound::Included(b"0"), Bound::Excluded(b"1"));
+        let forward = per_step(TOTAL, || {
+            let mut n = 0;
+            merged.seek_first().unwrap();
+            while merged.valid() {
+                black_box(merged.key());
+                n += 1;
+                merged.next().unwrap();
+            }
+            n
+        });
+        println!("{k} sources {forward:8.1}");
+    }
+}
+
+/// Seeks that go on a little each time, and seeks all over. The sources search all their keys for either.
+#[test]
+#[ignore = "a measurement, for release builds"]
+fn seeks() {
+    const TOTAL: u64 = 1_000_000;
+    println!("ns a seek      sources   3 on    anywhere");
+    for k in [1, 2, 3, 8] {
+        let mut merged = Merging::new(deal(TOTAL, k, false, 0));
+        let mut measure = |step: u64| {
+            let keys: Vec<[u8; 16]> = (0..TOTAL / 3)
+                .map(|i| format!("{:016}", i * step % TOTAL).into_bytes().try_into().unwrap())
+                .collect();
+            per_step(TOTAL / 3, || {
+                for key in &keys {
+                    merged.seek(key).unwrap();
+                    assert_eq!(black_box(merged.key()), key);
+                }
+                TOTAL / 3
+            })
+        };
+        let (near, far) = (measure(3), measure(618_033));
+        println!("               {k:7} {near:7.1} {far:9.1}");
     }
 }

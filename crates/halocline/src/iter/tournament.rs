@@ -53,11 +53,11 @@ pub(super) fn head(key: &[u8]) -> u128 {
 /// Compares two keys whose heads are equal.
 #[inline]
 pub(super) fn compare_tails(a: &[u8], b: &[u8]) -> Ordering {
-    if a.len() <= HEAD && b.len() <= HEAD {
-        // Equal heads of short keys differ at most in zeros at the end.
-        return a.len().cmp(&b.len());
+    match (a.get(HEAD..), b.get(HEAD..)) {
+        (Some(a), Some(b)) => a.cmp(b),
+        // One ends within the head: so far they differ at most in zeros at its end.
+        _ => a.len().cmp(&b.len()),
     }
-    a.cmp(b)
 }
 
 /// A source in the tournament, with what is needed to compare it.

@@ -344,7 +344,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 2000 }))]
+        #![proptest_config(ProptestConfig::with_cases(500))]
         /// Whatever is written, sealed and merged in whatever order: every reader sees what it saw.
         #[test]
         fn no_reader_can_tell_a_merge(events in proptest::collection::vec(event(), 1..120)) {

@@ -16,9 +16,12 @@
 //! bases of successive segments grow, so addresses order all commits. A segment's seal names the base of the next
 //! one: recovery follows that chain from the *floor*, the address below which everything is in tables.
 
+pub(crate) mod bench;
 pub(crate) mod pool;
 pub(crate) mod record;
 pub(crate) mod recovery;
 pub(crate) mod segment;
 pub(crate) mod slots;
 pub(crate) mod sync;
+#[cfg(all(test, not(shuttle)))]
+mod tests;

@@ -4,7 +4,7 @@
 //! large until the limit is reached. A helper thread keeps one spare; a writer that finds none makes its own.
 
 use super::segment::{Backing, Raw, Segment};
-use crate::io::{Mapping, MapMode, OpenMode, Vfs};
+use crate::io::{MapMode, Mapping, OpenMode, Vfs};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -43,7 +43,8 @@ impl Pool {
         max_len: u64,
         next_number: u32,
     ) -> Pool {
-        let state = State { spares: Vec::new(), returned: Vec::new(), next_number, next_len: FIRST_LEN.min(max_len) };
+        let state =
+            State { spares: Vec::new(), returned: Vec::new(), next_number, next_len: FIRST_LEN.min(max_len) };
         Pool { vfs, dir: dir.to_path_buf(), backing, max_len, state: Mutex::new(state) }
     }
 
@@ -103,7 +104,11 @@ impl Pool {
         let reusable = Arc::get_mut(&mut raw.memory).is_some();
         {
             let mut state = self.lock();
-            if reusable && raw.len() == state.next_len && raw.backing == self.backing && state.spares.len() < 2 {
+            if reusable
+                && raw.len() == state.next_len
+                && raw.backing == self.backing
+                && state.spares.len() < 2
+            {
                 state.spares.push(raw);
                 return Ok(());
             }
@@ -134,13 +139,15 @@ impl Pool {
         let path = path_of(&self.dir, number);
         let attempt = |what: &str, e| Error::io(what, &path, e);
         let anonymous = || {
-            let memory = Mapping::anonymous(len as usize).map_err(|e| attempt("get memory for a log segment", e))?;
+            let memory =
+                Mapping::anonymous(len as usize).map_err(|e| attempt("get memory for a log segment", e))?;
             Ok::<_, Error>(Arc::new(memory))
         };
         if self.backing == Backing::Anonymous {
             return Ok(Raw { number, backing: self.backing, file: None, memory: anonymous()?, path });
         }
-        let file = self.vfs.open(&path, OpenMode::CreateNew).map_err(|e| attempt("create a log segment", e))?;
+        let file =
+            self.vfs.open(&path, OpenMode::CreateNew).map_err(|e| attempt("create a log segment", e))?;
         let made = (|| {
             file.allocate(len).map_err(|e| attempt("reserve space for a log segment", e))?;
             // The length and the name must be durable before a commit in the segment can be.
@@ -148,7 +155,9 @@ impl Pool {
             self.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync the directory", &self.dir, e))?;
             match self.backing {
                 Backing::Mapped => {
-                    let memory = file.map(len as usize, MapMode::Shared).map_err(|e| attempt("map a log segment", e))?;
+                    let memory = file
+                        .map(len as usize, MapMode::Shared)
+                        .map_err(|e| attempt("map a log segment", e))?;
                     Ok(Arc::new(memory))
                 }
                 _ => anonymous(),

@@ -85,12 +85,15 @@ pub(crate) fn recover(place: &Place<'_>) -> Result<Recovered> {
         let file = place.vfs.open(&path, mode).map_err(|e| Error::io("open a log segment", &path, e))?;
         let header = read_header(&*file, &path, number, len)?;
         match header {
-            Some(header) if header.database == place.database && header.base.checked_add(header.len).is_some() => {
+            Some(header)
+                if header.database == place.database && header.base.checked_add(header.len).is_some() =>
+            {
                 highest = highest.max(header.base + header.len);
                 if header.base < place.floor {
                     obsolete.push(path);
                 } else if header.len > len || header.len <= FIRST + record::SMALL as u64 {
-                    let message = format!("the log segment should be {} bytes long and is cut to {len}", header.len);
+                    let message =
+                        format!("the log segment should be {} bytes long and is cut to {len}", header.len);
                     return Err(Error::corruption(&path, len, message));
                 } else {
                     candidates.push(Candidate { path, file, header });
@@ -170,9 +173,11 @@ fn read_header(file: &dyn File, path: &Path, number: u32, len: u64) -> Result<Op
     file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read the header of a log segment", path, e))?;
     match Header::decode(&bytes, number).map_err(|e| e.at(path, 0))? {
         // The header lies within one sector, which a disk writes whole: it is old, new or all zeros.
-        None if bytes.iter().any(|&b| b != 0) => {
-            Err(Error::corruption(path, 0, "the header of a log segment is damaged; commits in it may be lost"))
-        }
+        None if bytes.iter().any(|&b| b != 0) => Err(Error::corruption(
+            path,
+            0,
+            "the header of a log segment is damaged; commits in it may be lost",
+        )),
         header => Ok(header),
     }
 }
@@ -252,7 +257,8 @@ fn replay(place: &Place<'_>, candidate: Candidate) -> Result<Scan> {
             let room = unsafe { memory.slice_mut(from as usize, (to - from) as usize) };
             record::finish(room, RecordKind::Pad, header.base + from, header.nonce, 0);
             if backing == Backing::Written {
-                file.write_all_at(&room[..record::HEADER], from).map_err(|e| Error::io("mend the log", &path, e))?;
+                file.write_all_at(&room[..record::HEADER], from)
+                    .map_err(|e| Error::io("mend the log", &path, e))?;
             }
         }
     }
@@ -321,7 +327,8 @@ fn collect(found: &Record<'_>, at: u64, path: &Path, offsets: &mut Vec<u32>) -> 
 
 /// Anonymous memory with the file's content.
 fn read_all(file: &dyn File, path: &Path, len: u64) -> Result<Mapping> {
-    let memory = Mapping::anonymous(len as usize).map_err(|e| Error::io("get memory for a log segment", path, e))?;
+    let memory =
+        Mapping::anonymous(len as usize).map_err(|e| Error::io("get memory for a log segment", path, e))?;
     // SAFETY: fresh memory that no one else has.
     let bytes = unsafe { memory.slice_mut(0, len as usize) };
     file.read_exact_at(bytes, 0).map_err(|e| Error::io("read a log segment", path, e))?;

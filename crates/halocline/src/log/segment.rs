@@ -106,11 +106,14 @@ impl Header {
         let Some(bytes) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
         let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        if checksum(&bytes[..HEADER - 8], place(u64::from(number), 0)) != u64_at(HEADER - 8) || bytes[..8] != MAGIC {
+        if checksum(&bytes[..HEADER - 8], place(u64::from(number), 0)) != u64_at(HEADER - 8)
+            || bytes[..8] != MAGIC
+        {
             return Ok(None);
         }
         if u32_at(8) != VERSION {
-            let message = format!("the log segment has format version {}; this build knows {VERSION}", u32_at(8));
+            let message =
+                format!("the log segment has format version {}; this build knows {VERSION}", u32_at(8));
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         Ok(Some(Header {
@@ -266,11 +269,6 @@ impl Segment {
         self.used() >= self.header.len / 2
     }
 
-    /// Whether nothing was ever reserved.
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.used() == FIRST
-    }
-
     /// What a clean close records of a sealed segment.
     pub(crate) fn sealed(&self) -> SealedSegment {
         SealedSegment { file: self.raw().number, base: self.base(), end: self.used(), sum: self.whole_sum() }
@@ -287,7 +285,13 @@ impl Segment {
     /// # Safety
     /// `[at, at + len)` was reserved by this thread and not filled yet.
     #[inline]
-    pub(crate) unsafe fn fill(&self, at: u64, len: u64, body_len: usize, encode: impl FnOnce(&mut [u8])) -> Result<u64> {
+    pub(crate) unsafe fn fill(
+        &self,
+        at: u64,
+        len: u64,
+        body_len: usize,
+        encode: impl FnOnce(&mut [u8]),
+    ) -> Result<u64> {
         // SAFETY: the room is this thread's alone by the caller's promise.
         let room = unsafe { self.raw().memory.slice_mut(at as usize, len as usize) };
         encode(&mut room[record::HEADER..record::HEADER + body_len]);

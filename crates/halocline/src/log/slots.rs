@@ -77,7 +77,11 @@ mod tests {
     fn everything_below_an_address_is_complete_after_the_wait() {
         // A tail, and a bitmap of completed addresses: after waiting for `s`, all bits below `s` are set.
         const N: u64 = 20_000;
-        let shared = Arc::new((InFlight::new(), StdU64::new(0), (0..N + 64).map(|_| StdU64::new(0)).collect::<Vec<_>>()));
+        let shared = Arc::new((
+            InFlight::new(),
+            StdU64::new(0),
+            (0..N + 64).map(|_| StdU64::new(0)).collect::<Vec<_>>(),
+        ));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 let shared = Arc::clone(&shared);
@@ -130,8 +134,11 @@ mod schedules {
     fn no_schedule_shows_an_unfinished_write_below_a_waited_address() {
         shuttle::check_pct(
             || {
-                let shared =
-                    Arc::new((InFlight::new(), AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)]));
+                let shared = Arc::new((
+                    InFlight::new(),
+                    AtomicU64::new(0),
+                    [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)],
+                ));
                 let writers: Vec<_> = (0..2)
                     .map(|_| {
                         let shared = Arc::clone(&shared);

@@ -74,7 +74,8 @@ impl GroupSync {
         drop(state);
         // Only a segment whose seal was written before the sync is wholly durable after it: without its seal,
         // recovery would not go on to the next one.
-        let sealed_before = segments.iter().filter(|s| s.is_sealed()).map(|s| s.next_base()).max().unwrap_or(0);
+        let sealed_before =
+            segments.iter().filter(|s| s.is_sealed()).map(|s| s.next_base()).max().unwrap_or(0);
 
         let target = segments.last().map_or(address, |s| s.position());
         in_flight.wait_below(target);
@@ -108,6 +109,8 @@ impl GroupSync {
 fn halted(cause: &Error) -> Error {
     Error::new(
         ErrorKind::Halted,
-        format!("the log could not be synced, so nothing more is acknowledged; reopen the database. The cause: {cause}"),
+        format!(
+            "the log could not be synced, so nothing more is acknowledged; reopen the database. The cause: {cause}"
+        ),
     )
 }

@@ -10,18 +10,21 @@
 //! Thread-safety: `push` from any number of threads; the number it returns must reach another thread by a release
 //! store and an acquire load before that thread calls `get` with it.
 
+use crate::io::{Advice, Mapping};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
 const CHUNKS: usize = 32;
-/// Chunks from this size on are aligned to, and ask for, huge pages.
+/// Chunks from this size on are mappings of their own (so that they go back to the system at once), aligned to huge
+/// pages, and ask for them.
 const HUGE: usize = 2 << 20;
 
 pub(super) struct Arena<T, const FIRST: usize> {
     next: AtomicU32,
     chunks: [AtomicPtr<T>; CHUNKS],
-    grow: Mutex<()>,
+    /// Taken to add a chunk; holds the memory of the large ones.
+    grow: Mutex<Vec<Mapping>>,
 }
 
 // SAFETY: the arena owns its items and hands out only shared references, so it may move between threads with them.
@@ -43,7 +46,7 @@ impl<T, const FIRST: usize> Arena<T, FIRST> {
         Arena {
             next: AtomicU32::new(0),
             chunks: std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut())),
-            grow: Mutex::new(()),
+            grow: Mutex::new(Vec::new()),
         }
     }
 
@@ -82,44 +85,37 @@ impl<T, const FIRST: usize> Arena<T, FIRST> {
     }
 
     fn layout(chunk: usize) -> Layout {
-        let layout = Layout::array::<T>(FIRST << chunk).expect("a chunk fits the address space");
-        if layout.size() < HUGE {
-            layout
-        } else {
-            layout.align_to(HUGE).expect("a chunk fits the address space")
-        }
+        Layout::array::<T>(FIRST << chunk).expect("a chunk fits the address space")
     }
 
     #[cold]
     fn add_chunk(&self, chunk: usize) -> *mut T {
-        let _guard = self.grow.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut mappings = self.grow.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let base = self.chunks[chunk].load(Ordering::Acquire);
         if !base.is_null() {
             return base;
         }
         let layout = Self::layout(chunk);
-        // SAFETY: the layout is not empty: `FIRST` is not 0 and items have a size.
-        let base = unsafe { alloc(layout) };
-        if base.is_null() {
-            handle_alloc_error(layout);
-        }
-        if layout.size() >= HUGE {
-            ask_for_huge_pages(base, layout.size());
-        }
+        let base = if layout.size() < HUGE {
+            // SAFETY: the layout is not empty: `FIRST` is not 0 and items have a size.
+            let base = unsafe { alloc(layout) };
+            if base.is_null() {
+                handle_alloc_error(layout);
+            }
+            base
+        } else {
+            let Ok(mapping) = Mapping::anonymous(layout.size() + HUGE) else { handle_alloc_error(layout) };
+            let skip = mapping.as_ptr().align_offset(HUGE);
+            // Refused advice leaves small pages, which serve as well, slower.
+            let _ = mapping.advise(Advice::Huge, skip..skip + layout.size());
+            // SAFETY: `skip` is below `HUGE`, which was added to the length.
+            let base = unsafe { mapping.as_ptr().add(skip) };
+            mappings.push(mapping);
+            base
+        };
         self.chunks[chunk].store(base.cast(), Ordering::Release);
         base.cast()
     }
-}
-
-fn ask_for_huge_pages(base: *mut u8, len: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        // SAFETY: the memory was just allocated, and the advice changes none of it. Advice refused is no error.
-        let _ =
-            unsafe { rustix::mm::madvise(base.cast(), len & !(HUGE - 1), rustix::mm::Advice::LinuxHugepage) };
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (base, len);
 }
 
 impl<T, const FIRST: usize> Drop for Arena<T, FIRST> {
@@ -137,8 +133,10 @@ impl<T, const FIRST: usize> Drop for Arena<T, FIRST> {
                     unsafe { base.add(place).drop_in_place() };
                 }
             }
-            // SAFETY: allocated by `add_chunk` with this layout; no reference outlives the arena.
-            unsafe { dealloc(base.cast(), Self::layout(chunk)) };
+            if Self::layout(chunk).size() < HUGE {
+                // SAFETY: allocated by `add_chunk` with this layout; no reference outlives the arena.
+                unsafe { dealloc(base.cast(), Self::layout(chunk)) };
+            }
         }
     }
 }

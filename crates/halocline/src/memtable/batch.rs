@@ -97,6 +97,7 @@ impl Memtable {
         for (key, &(id, version)) in keys.iter().zip(&leaves) {
             if let Some(offset) = self.node(id).candidate(version, key) {
                 self.entries.prefetch(offset);
+                self.entries.prefetch_at(offset, key.len() + 2);
             }
         }
         for (i, (key, &(id, version))) in keys.iter().zip(&leaves).enumerate() {

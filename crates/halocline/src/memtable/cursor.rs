@@ -3,8 +3,11 @@
 //! It is stable under concurrent insertions: fences never go away, so the leaf that a copied one linked to begins
 //! where the copy ends, and the one before it ends where the copy begins, whatever was split since. Versions at or
 //! above the `Before` address are not shown, so what is inserted meanwhile is not either.
+//!
+//! Keys and values are slices of the segment's memory. Their cache misses are what a walk costs, so the entries of the
+//! slots to come are asked for ahead.
 
-use super::entries::Place;
+use super::entries::{Entries, Place};
 use super::node::{CAP, NONE, Node, Word};
 use super::{Aim, Memtable};
 use crate::entry::Kind;
@@ -13,7 +16,9 @@ use crate::{Result, Value};
 use std::sync::Arc;
 
 /// How many slots ahead entries are asked for.
-const AHEAD: usize = 12;
+const AHEAD: usize = if CAP > 16 { 16 } else { CAP };
+/// A seek behind the current key first looks at so many slots.
+const NEAR: usize = 4;
 
 /// See the module. Owns the memtable, so it may outlive everything else.
 pub(crate) struct MemCursor {
@@ -26,13 +31,94 @@ pub(crate) struct MemCursor {
     /// The entry here, and the number of the next older one.
     here: Word,
     place: Place,
+    /// The slot of the copied leaf that the entry is in.
     pos: usize,
+    leaf: Copied,
+}
+
+/// A leaf, as it was at some moment.
+struct Copied {
     count: usize,
-    /// The leaf behind the copied one; 0: none.
+    /// The leaf behind it; 0: none.
     next: u32,
-    /// The copied leaf's lower fence.
+    /// Its lower fence.
     low: u32,
     words: [Word; CAP],
+}
+
+impl Copied {
+    /// Copies `leaf`, if it is still at `version`.
+    fn copy(&mut self, leaf: &Node, version: u64) -> bool {
+        let meta = leaf.meta();
+        self.count = meta.count;
+        self.next = leaf.link();
+        self.low = leaf.fences().0;
+        leaf.copy_words(meta.count, &mut self.words);
+        meta.level == 0 && leaf.validate(version)
+    }
+
+    /// Copies the leaf that `aim` leads to, and returns the position of `key` there: slots before it, and whether the
+    /// next has this key.
+    fn descend(&mut self, table: &Memtable, aim: Aim<'_>, key: &[u8]) -> (usize, bool) {
+        loop {
+            let (leaf, version) = table.descend(aim);
+            let rank = leaf.rank(leaf.meta(), key, &table.entries);
+            if self.copy(leaf, version) {
+                return (rank.pos, rank.exact);
+            }
+        }
+    }
+
+    /// Copies the next leaf; false at the end.
+    fn go_next(&mut self, table: &Memtable) -> bool {
+        if self.next == 0 {
+            return false;
+        }
+        let leaf = table.node(self.next);
+        while !self.copy(leaf, leaf.read_begin()) {}
+        if self.next != 0 {
+            table.node(self.next).prefetch_words();
+        }
+        true
+    }
+
+    /// Copies the leaf before; false at the start.
+    fn go_prev(&mut self, table: &Memtable) -> bool {
+        if self.low == NONE {
+            return false;
+        }
+        let key = table.entries.key(self.low);
+        loop {
+            let (leaf, version) = table.descend(Aim::Before(key));
+            if self.copy(leaf, version) {
+                break;
+            }
+        }
+        for word in self.words[..self.count].iter().rev().take(AHEAD) {
+            table.entries.prefetch_wide(word.entry());
+        }
+        true
+    }
+
+    /// Asks for the entry that is `AHEAD` slots behind `pos`, here or in the next leaf.
+    #[inline(always)]
+    fn prefetch_behind(&self, pos: usize, table: &Memtable) {
+        let ahead = pos + AHEAD;
+        if ahead < self.count {
+            table.entries.prefetch_wide(self.words[ahead].entry());
+        } else if self.next != 0 {
+            // Whatever is there: only its address is used.
+            let word = table.node(self.next).word((ahead - self.count).min(CAP - 1));
+            table.entries.prefetch_wide(word.entry());
+        }
+    }
+
+    /// Asks for the first entries from `pos` on.
+    fn prefetch_from(&self, pos: usize, entries: &Entries) {
+        for word in self.words[..self.count].iter().skip(pos).take(AHEAD / 2) {
+            entries.prefetch_wide(word.entry());
+        }
+    }
 }
 
 impl MemCursor {
@@ -49,84 +135,24 @@ impl MemCursor {
             here: Word(0),
             place: Place { tag: 0, key: 0, key_len: 0, value_len: 0 },
             pos: 0,
-            count: 0,
-            next: 0,
-            low: NONE,
-            words: [Word(0); CAP],
+            leaf: Copied { count: 0, next: 0, low: NONE, words: [Word(0); CAP] },
         }
     }
 
-    /// The newest version of the copied slots' keys, without copying: where its value lies.
+    /// Where the value lies in the memtable's memory: offset and length; must be valid.
     pub(crate) fn value_at(&self) -> (usize, usize) {
         (self.place.value(), self.place.value_len as usize)
     }
 
-    /// Copies the leaf that `aim` leads to, and returns the position of `key` there: slots before it, and whether the
-    /// next has this key.
-    fn copy(&mut self, aim: Aim<'_>, key: Option<&[u8]>) -> (usize, bool) {
-        let table = Arc::clone(&self.table);
-        loop {
-            let (leaf, version) = table.descend(aim);
-            let at = match key {
-                None => (0, false),
-                Some(key) => {
-                    let rank = leaf.rank(leaf.meta(), key, &table.entries);
-                    (rank.pos, rank.exact)
-                }
-            };
-            if self.copy_leaf(leaf, version) {
-                return at;
-            }
-        }
-    }
-
-    fn copy_leaf(&mut self, leaf: &Node, version: u64) -> bool {
-        let meta = leaf.meta();
-        self.count = leaf.copy_words(meta, &mut self.words);
-        self.next = leaf.link();
-        self.low = leaf.fences().0;
-        meta.level == 0 && leaf.validate(version)
-    }
-
-    /// Copies the next leaf; false at the end.
-    fn copy_next(&mut self) -> bool {
-        if self.next == 0 {
-            return false;
-        }
-        let table = Arc::clone(&self.table);
-        let leaf = table.node(self.next);
-        loop {
-            let version = leaf.read_begin();
-            if self.copy_leaf(leaf, version) {
-                break;
-            }
-        }
-        if self.next != 0 {
-            table.node(self.next).prefetch_words();
-        }
-        for word in &self.words[..self.count.min(AHEAD)] {
-            table.entries.prefetch(word.entry());
-        }
-        true
-    }
-
-    /// Copies the leaf before; false at the start.
-    fn copy_prev(&mut self) -> bool {
-        if self.low == NONE {
-            return false;
-        }
-        let table = Arc::clone(&self.table);
-        self.copy(Aim::Before(table.entries.key(self.low)), None);
-        for word in self.words[..self.count].iter().rev().take(AHEAD) {
-            table.entries.prefetch(word.entry());
-        }
-        true
+    /// The memtable.
+    pub(crate) fn memtable(&self) -> &Arc<Memtable> {
+        &self.table
     }
 
     /// Shows the slot at `pos`, if it has a visible version.
     #[inline]
     fn show(&mut self, pos: usize) -> bool {
-        let mut word = self.words[pos];
+        let mut word = self.leaf.words[pos];
         while u64::from(word.entry()) >= self.limit {
             if word.other() == 0 {
                 return false;
@@ -144,16 +170,14 @@ impl MemCursor {
     #[inline]
     fn forward(&mut self, mut pos: usize) {
         loop {
-            while pos < self.count {
-                if let Some(word) = self.words[..self.count].get(pos + AHEAD) {
-                    self.table.entries.prefetch(word.entry());
-                }
+            while pos < self.leaf.count {
+                self.leaf.prefetch_behind(pos, &self.table);
                 if self.show(pos) {
                     return;
                 }
                 pos += 1;
             }
-            if !self.copy_next() {
+            if !self.leaf.go_next(&self.table) {
                 self.valid = false;
                 return;
             }
@@ -167,42 +191,60 @@ impl MemCursor {
             while end > 0 {
                 end -= 1;
                 if end >= AHEAD {
-                    self.table.entries.prefetch(self.words[end - AHEAD].entry());
+                    self.table.entries.prefetch_wide(self.leaf.words[end - AHEAD].entry());
                 }
                 if self.show(end) {
                     return;
                 }
             }
-            if !self.copy_prev() {
+            if !self.leaf.go_prev(&self.table) {
                 self.valid = false;
                 return;
             }
-            end = self.count;
+            end = self.leaf.count;
         }
+    }
+
+    /// Moves to `key` if it is in one of the next few slots.
+    fn seek_near(&mut self, key: &[u8]) -> bool {
+        if !self.valid || self.all || self.key() > key {
+            return false;
+        }
+        for pos in self.pos..(self.pos + NEAR).min(self.leaf.count) {
+            if self.table.entries.key(self.leaf.words[pos].entry()) >= key {
+                self.forward(pos);
+                return true;
+            }
+        }
+        false
     }
 }
 
 impl Source for MemCursor {
     fn seek_first(&mut self) -> Result<()> {
-        self.copy(Aim::First, None);
+        self.leaf.descend(&self.table, Aim::First, b"");
+        self.leaf.prefetch_from(0, &self.table.entries);
         self.forward(0);
         Ok(())
     }
 
     fn seek_last(&mut self) -> Result<()> {
-        self.copy(Aim::Last, None);
-        self.backward(self.count);
+        self.leaf.descend(&self.table, Aim::Last, b"");
+        self.backward(self.leaf.count);
         Ok(())
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let (pos, _) = self.copy(Aim::Key(key), Some(key));
-        self.forward(pos);
+        if !self.seek_near(key) {
+            let (pos, _) = self.leaf.descend(&self.table, Aim::Key(key), key);
+            self.leaf.prefetch_from(pos, &self.table.entries);
+            self.forward(pos);
+        }
         Ok(())
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        let (pos, exact) = self.copy(Aim::Key(key), Some(key));
+        let (pos, exact) = self.leaf.descend(&self.table, Aim::Key(key), key);
         self.backward(pos + usize::from(exact));
         Ok(())
     }
@@ -236,11 +278,13 @@ impl Source for MemCursor {
         self.table.entries.bytes(self.place.key as usize, self.place.key_len as usize)
     }
 
+    #[inline]
     fn kind(&self) -> Kind {
         debug_assert!(self.valid);
         self.place.kind()
     }
 
+    #[inline]
     fn version(&self) -> u64 {
         debug_assert!(self.valid);
         self.table.base() + u64::from(self.here.entry())

@@ -7,7 +7,8 @@
 //!                     the one at entry `high`; NONE at the edges of the tree
 //! link    u32         leaf: the next leaf (0: none); inner: the first child
 //! run     u32         where the last slot was put in, and how many in a row ascended and descended to it
-//! tail    [u8; 32]    the last bytes of the prefix that is skipped, from its start if it is shorter
+//! tail    [u64; 4]    the last 32 bytes of the prefix that is skipped (all, if it is shorter), as big-endian numbers
+//!                     padded with zeros
 //! heads   [u64; CAP]  per slot the 8 bytes of the key behind the prefix, big-endian, padded with zeros
 //! words   [u64; CAP]  per slot: entry u32 | older u32 (leaf: chain of older versions, 0: none)
 //!                               entry u32 | child u32 (inner: entry is the separator, child holds it and what follows)
@@ -117,10 +118,11 @@ pub(super) struct Rank {
 }
 
 impl Node {
-    pub(super) fn new(level: usize) -> Node {
+    /// An empty leaf.
+    pub(super) fn new() -> Node {
         Node {
             lock: AtomicU64::new(0),
-            meta: AtomicU64::new(Meta { count: 0, level, skip: 0, known: 0 }.pack()),
+            meta: AtomicU64::new(Meta { count: 0, level: 0, skip: 0, known: 0 }.pack()),
             fences: AtomicU64::new(Word::new(NONE, NONE).0),
             link: AtomicU32::new(0),
             run: AtomicU32::new(u32::from(u16::MAX)),
@@ -295,6 +297,8 @@ impl Node {
         }
         while low < high {
             let middle = (low + high) / 2;
+            // Where a key of this length ends: its line is wanted too, and the entry's first one may be slow to come.
+            entries.prefetch_at(self.word(middle).entry(), key.len() + 2);
             let slot = self.key_of(middle, entries);
             match slot.get(meta.skip..).unwrap_or(&[]).cmp(rest) {
                 Order::Less => low = middle + 1,
@@ -315,6 +319,22 @@ impl Node {
         self.validate(version).then_some(entry)
     }
 
+    /// The rank of `key` if it comes behind the node's last key, whose heads and prefix show it; nothing is assumed
+    /// to be known of `key`.
+    #[inline]
+    pub(super) fn rank_behind(&self, meta: Meta, key: &[u8], entries: &Entries) -> Option<Rank> {
+        let pos = meta.count;
+        match self.compare_prefix(Meta { known: 0, ..meta }, key, entries) {
+            Order::Less => None,
+            Order::Greater => Some(Rank { pos, exact: false, shares: false }),
+            Order::Equal => {
+                let (head, last) = (head_at(key, meta.skip), self.head(pos - 1));
+                let behind = head > last || head == last && key > self.key_of(pos - 1, entries);
+                behind.then_some(Rank { pos, exact: false, shares: true })
+            }
+        }
+    }
+
     /// Compares the start of `key` with the node's prefix.
     #[inline]
     fn compare_prefix(&self, meta: Meta, key: &[u8], entries: &Entries) -> Order {
@@ -322,14 +342,21 @@ impl Node {
         if meta.known < from {
             return self.compare_long_prefix(meta, key, entries);
         }
-        let mut tail = [0; TAIL];
-        for (bytes, word) in tail.chunks_exact_mut(8).zip(&self.tail) {
-            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        // Eight bytes at a time, as numbers; beginning with a few known ones does no harm.
+        let len = meta.skip - from;
+        for (at, word) in self.tail.iter().enumerate().skip((meta.known - from) / 8) {
+            if 8 * at >= len {
+                break;
+            }
+            let behind = 64 - 8 * (len - 8 * at).min(8);
+            let mine = head_at(key, from + 8 * at) >> behind << behind;
+            let prefix = word.load(Ordering::Relaxed);
+            if mine != prefix {
+                return mine.cmp(&prefix);
+            }
         }
-        let end = meta.skip.min(key.len());
-        let mine = key.get(meta.known..end).unwrap_or(&[]);
-        let prefix = &tail[meta.known - from..meta.skip - from];
-        mine.cmp(prefix)
+        // Zeros behind the key's end were compared: they do not make it have the prefix.
+        if key.len() < meta.skip { Order::Less } else { Order::Equal }
     }
 
     #[cold]
@@ -423,7 +450,7 @@ impl Node {
         let prefix = &key[skip.saturating_sub(TAIL)..skip];
         tail[..prefix.len()].copy_from_slice(prefix);
         for (bytes, word) in tail.chunks_exact(8).zip(&self.tail) {
-            word.store(u64::from_ne_bytes(bytes.try_into().expect("8 bytes")), Ordering::Relaxed);
+            word.store(u64::from_be_bytes(bytes.try_into().expect("8 bytes")), Ordering::Relaxed);
         }
     }
 
@@ -535,12 +562,11 @@ impl Node {
         }
     }
 
-    /// Copies the words of all slots; returns how many.
+    /// Copies the words of the first `count` slots.
     #[inline]
-    pub(super) fn copy_words(&self, meta: Meta, to: &mut [Word; CAP]) -> usize {
-        for (to, from) in to.iter_mut().zip(&self.words[..meta.count]) {
+    pub(super) fn copy_words(&self, count: usize, to: &mut [Word; CAP]) {
+        for (to, from) in to.iter_mut().zip(&self.words[..count]) {
             *to = Word(from.load(Ordering::Relaxed));
         }
-        meta.count
     }
 }

@@ -7,7 +7,7 @@ use super::fence::FenceBuilder;
 use super::filter::Filter;
 use super::footer::{Footer, Properties, Section};
 use super::page_builder::PageBuilder;
-use super::{FilterKind, TableMeta, TableOptions, group};
+use super::{Codec, FilterKind, TableMeta, TableOptions, dictionary, group};
 use crate::entry::{Kind, MAX_KEY, MAX_PREFIX, MAX_VALUE};
 use crate::io::File;
 use crate::io::checksum::{checksum, key_hash, place};
@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// Bytes to a write.
 const WRITE: usize = 256 << 10;
+/// A dictionary is chosen from so many times its size of values.
+const SAMPLE: usize = 16;
 
 /// A table being written.
 pub(crate) struct TableBuilder {
@@ -25,6 +27,9 @@ pub(crate) struct TableBuilder {
     options: TableOptions,
     id: u64,
     page: PageBuilder,
+    /// Pages held back until the dictionary is chosen, and the bytes of their values; `None` once it is.
+    held: Option<(Vec<PageBuilder>, usize)>,
+    dictionary: Vec<u8>,
     encoder: group::Encoder,
     fences: FenceBuilder,
     hashes: Vec<u64>,
@@ -47,7 +52,9 @@ impl TableBuilder {
             path: path.to_path_buf(),
             id,
             page: PageBuilder::default(),
-            encoder: group::Encoder::new(options.compression),
+            held: (options.compression == Codec::Lz4 && options.dictionary_bytes > 0).then(Default::default),
+            dictionary: Vec::new(),
+            encoder: group::Encoder::new(options.compression, &[]),
             fences: FenceBuilder::default(),
             hashes: Vec::new(),
             out: Vec::with_capacity(WRITE + (16 << 10)),
@@ -120,14 +127,38 @@ impl TableBuilder {
     }
 
     fn end_page(&mut self) -> Result<()> {
+        let mut page = std::mem::take(&mut self.page);
+        if let Some((pages, bytes)) = &mut self.held {
+            *bytes += page.values().len();
+            pages.push(page);
+            if *bytes < SAMPLE * self.options.dictionary_bytes { Ok(()) } else { self.choose_dictionary() }
+        } else {
+            self.write_page(&page)?;
+            // Its buffers serve the next.
+            page.clear();
+            self.page = page;
+            Ok(())
+        }
+    }
+
+    /// Chooses the dictionary, if that is still to be done, and writes the pages held back.
+    fn choose_dictionary(&mut self) -> Result<()> {
+        let Some((pages, _)) = self.held.take() else { return Ok(()) };
+        let groups: Vec<&[u8]> =
+            pages.iter().flat_map(|page| page.values().chunks(self.options.group_bytes)).collect();
+        self.dictionary = dictionary::choose(&groups, self.options.dictionary_bytes);
+        self.encoder = group::Encoder::new(self.options.compression, &self.dictionary);
+        pages.iter().try_for_each(|page| self.write_page(page))
+    }
+
+    fn write_page(&mut self, page: &PageBuilder) -> Result<()> {
         let offset = self.written + self.out.len() as u64;
-        let unit = u32::try_from(offset / 8).ok().filter(|&unit| unit < u32::MAX - (1 << 28));
-        let Some(unit) = unit.filter(|_| self.fences.has_room_for(self.page.first_key().len())) else {
-            return Err(Error::invalid("a table is full: at most 30 GB of pages and 2 GB of separators"));
+        let unit = u32::try_from(offset / 8).ok().filter(|&unit| unit < (1 << 31) - (1 << 28));
+        let Some(unit) = unit.filter(|_| self.fences.has_room_for(page.first_key().len())) else {
+            return Err(Error::invalid("a table is full: at most 14 GB of pages and 2 GB of separators"));
         };
-        self.fences.add(unit, self.page.first_key(), self.page.last_key());
-        self.page.finish(&mut self.out, self.id, offset, self.options.group_bytes, &mut self.encoder);
-        self.page.clear();
+        self.fences.add(unit, page.first_key(), page.last_key());
+        page.finish(&mut self.out, self.id, offset, self.options.group_bytes, &mut self.encoder);
         if self.out.len() >= WRITE { self.flush() } else { Ok(()) }
     }
 
@@ -163,6 +194,7 @@ impl TableBuilder {
         self.written
             + self.out.len() as u64
             + self.page.values().len() as u64
+            + self.held.as_ref().map_or(0, |(_, bytes)| *bytes as u64)
             + filter
             + self.fences.encoded_len() as u64
     }
@@ -176,8 +208,10 @@ impl TableBuilder {
         if !self.page.is_empty() {
             self.end_page()?;
         }
+        self.choose_dictionary()?;
         self.properties.largest = std::mem::take(&mut self.last_key).into();
 
+        let dictionary = std::mem::take(&mut self.dictionary);
         let mut filter = Vec::new();
         Filter::build(self.options.filter, &mut self.hashes).encode(&mut filter);
         let mut index = Vec::with_capacity(self.fences.encoded_len());
@@ -188,7 +222,7 @@ impl TableBuilder {
             id: self.id,
             filter: self.section(&filter),
             index: self.section(&index),
-            dictionary: self.section(&[]),
+            dictionary: self.section(&dictionary),
             properties: self.section(&properties),
         };
         let offset = self.written + self.out.len() as u64;

@@ -105,9 +105,7 @@ pub(super) struct Properties {
 
 impl Properties {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        for n in
-            [self.entries, self.deletes, self.raw_bytes, self.min_version, self.max_version, self.keys]
-        {
+        for n in [self.entries, self.deletes, self.raw_bytes, self.min_version, self.max_version, self.keys] {
             out.extend_from_slice(&n.to_le_bytes());
         }
         let lens = [self.smallest.len() as u32, self.largest.len() as u32];

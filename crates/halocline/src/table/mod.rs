@@ -15,10 +15,12 @@
 pub mod bench;
 mod builder;
 mod cursor;
+mod dictionary;
 mod fence;
 mod filter;
 mod footer;
 mod group;
+mod lz4;
 mod meta;
 mod page;
 mod page_builder;
@@ -121,7 +123,9 @@ impl Damage {
             Damage::Corrupt(what) => Error::corruption(path, offset, format!("a table is damaged ({what})")),
             Damage::Unsupported(what) => Error::new(
                 crate::ErrorKind::Unsupported,
-                format!("a table uses something this version does not know ({what}); open it with a newer one"),
+                format!(
+                    "a table uses something this version does not know ({what}); open it with a newer one"
+                ),
             )
             .at(path, offset),
         }

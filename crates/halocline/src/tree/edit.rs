@@ -272,3 +272,110 @@ impl<'a> Reader<'a> {
         self.take(len as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn meta() -> impl Strategy<Value = TableMeta> {
+        let key = || proptest::collection::vec(any::<u8>(), 0..40);
+        (any::<[u64; 5]>(), any::<[u64; 2]>(), key(), key()).prop_map(|(a, b, smallest, largest)| TableMeta {
+            id: a[0],
+            file_len: a[1] >> 20,
+            footer_sum: a[2],
+            entries: a[3],
+            deletes: a[4] >> 40,
+            raw_bytes: b[0],
+            max_version: b[1],
+            smallest: smallest.into(),
+            largest: largest.into(),
+        })
+    }
+
+    fn edit() -> impl Strategy<Value = Edit> {
+        let segment = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u64>())
+            .prop_map(|(file, base, end, sum)| SealedSegment { file, base, end, sum });
+        prop_oneof![
+            (any::<u32>(), ".{0,20}").prop_map(|(id, name)| Edit::AddFamily { id, name }),
+            any::<u32>().prop_map(|id| Edit::DropFamily { id }),
+            (any::<u32>(), any::<u64>(), any::<u8>(), proptest::option::of(0..u64::MAX))
+                .prop_map(|(family, run, tier, after)| Edit::NewRun { family, run, tier, after }),
+            (any::<u32>(), any::<u64>(), meta()).prop_map(|(family, run, meta)| Edit::AddTable {
+                family,
+                run,
+                meta
+            }),
+            (any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(family, run, table)| Edit::RemoveTable {
+                family,
+                run,
+                table
+            }),
+            any::<u64>().prop_map(|lsn| Edit::LogFloor { lsn }),
+            any::<u64>().prop_map(|id| Edit::NextId { id }),
+            any::<u32>().prop_map(|id| Edit::NextFamily { id }),
+            proptest::collection::vec(segment, 0..4).prop_map(|segments| Edit::Closed { segments }),
+            Just(Edit::Opened),
+        ]
+    }
+
+    fn encoded(edits: &[Edit]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for edit in edits {
+            edit.encode(&mut bytes);
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn groups_survive_encoding_and_no_prefix_passes_for_one(edits in proptest::collection::vec(edit(), 0..6)) {
+            let bytes = encoded(&edits);
+            prop_assert_eq!(Edit::decode_group(&bytes), Ok(edits.clone()));
+            for len in 0..bytes.len() {
+                // A prefix is whole edits, or refused; it is never another edit.
+                match Edit::decode_group(&bytes[..len]) {
+                    Ok(fewer) => prop_assert_eq!(&fewer[..], &edits[..fewer.len()]),
+                    Err(e) => prop_assert!(matches!(e, Malformed(_))),
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_decode_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(edits) = Edit::decode_group(&bytes) {
+                // There is one encoding of everything.
+                prop_assert_eq!(encoded(&edits), bytes);
+            }
+        }
+
+        #[test]
+        fn changed_bytes_decode_or_are_refused(
+            edits in proptest::collection::vec(edit(), 1..4), at in any::<usize>(), to in any::<u8>()
+        ) {
+            let mut bytes = encoded(&edits);
+            let at = at % bytes.len();
+            bytes[at] = to;
+            if let Ok(edits) = Edit::decode_group(&bytes) {
+                prop_assert_eq!(encoded(&edits), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() {
+        for bytes in [
+            &[7, 0x80, 0][..],
+            &[7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2],
+            &[2, 0xFF, 0xFF, 0xFF, 0xFF, 0x1F],
+            &[9, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F],
+            &[1, 0, 0x81, 0x08],
+            &[1, 0, 1, 0xFF],
+        ] {
+            assert!(matches!(Edit::decode_group(bytes), Err(Malformed(_))), "{bytes:?}");
+        }
+        assert_eq!(Edit::decode_group(&[10, 11]), Err(DecodeError::UnknownKind(11)));
+        let largest = [7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1];
+        assert_eq!(Edit::decode_group(&largest), Ok(vec![Edit::NextId { id: u64::MAX }]));
+    }
+}

@@ -59,7 +59,16 @@ impl FlushJob {
         let mut finder = mem.memtable.cursor(Visibility::All);
         finder.seek_first()?;
         let started_ns = core.vfs.monotonic_ns();
-        Ok(FlushJob { mem, snapshots, finder, current: None, finished: Vec::new(), done: false, failure: None, started_ns })
+        Ok(FlushJob {
+            mem,
+            snapshots,
+            finder,
+            current: None,
+            finished: Vec::new(),
+            done: false,
+            failure: None,
+            started_ns,
+        })
     }
 
     /// Whether all entries are written: only `finish` is left.
@@ -121,7 +130,8 @@ impl FlushJob {
             let source = Prefixed::new(self.mem.memtable.cursor(Visibility::All), Prefix::of(id));
             let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent_below(family, 0));
             merge.seek_first()?;
-            let output = Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
+            let output =
+                Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
             self.current = Some(FamilyFlush { family: id, merge, output });
         }
         match id.checked_add(1) {

@@ -106,9 +106,14 @@ impl MergeJob {
     pub(crate) fn finish(&mut self, core: &Core) -> Result<()> {
         let metas = self.output.finish(core)?;
         let output = &mut self.output;
-        replace(core, &self.job, &metas, |abandoned| {
-            if abandoned { output.abandon(core) } else { output.keep() }
-        })?;
+        replace(
+            core,
+            &self.job,
+            &metas,
+            |abandoned| {
+                if abandoned { output.abandon(core) } else { output.keep() }
+            },
+        )?;
         core.counters.merges.add(1);
         core.counters.merge_ns.add(core.vfs.monotonic_ns().saturating_sub(self.started_ns));
         let dropped = self.merge.dropped();

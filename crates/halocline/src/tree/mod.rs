@@ -9,6 +9,7 @@
 
 pub(crate) mod edit;
 pub(crate) mod flush;
+pub(crate) mod heat;
 pub(crate) mod manifest;
 pub(crate) mod merge_job;
 pub(crate) mod output;
@@ -18,9 +19,3 @@ pub(crate) mod policy;
 pub(crate) mod run;
 mod state;
 pub(crate) mod version;
-
-pub(crate) use edit::{Edit, SealedSegment};
-pub(crate) use manifest::{Manifest, Presence, State};
-pub(crate) use pin::{Guard, Pinned};
-pub(crate) use run::{LAST_RUN, LAST_TIER, Run, TableLike};
-pub(crate) use version::{Family, Tree};

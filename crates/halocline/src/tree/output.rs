@@ -57,7 +57,14 @@ impl Output {
     }
 
     /// Adds an entry; keys ascend, versions of a key descend.
-    pub(crate) fn add(&mut self, core: &Core, key: &[u8], version: u64, kind: Kind, value: &[u8]) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        core: &Core,
+        key: &[u8],
+        version: u64,
+        kind: Kind,
+        value: &[u8],
+    ) -> Result<()> {
         if let Some(builder) = &self.building
             // All versions of a key belong in one table: the tables of a run do not overlap.
             && *key != *self.last_key
@@ -71,8 +78,10 @@ impl Output {
                 let id = core.next_file.fetch_add(1, Ordering::SeqCst);
                 let path = path_of(&core.dir, id);
                 self.files.push(id);
-                let file =
-                    core.vfs.open(&path, OpenMode::CreateNew).map_err(|e| Error::io("create a table", &path, e))?;
+                let file = core
+                    .vfs
+                    .open(&path, OpenMode::CreateNew)
+                    .map_err(|e| Error::io("create a table", &path, e))?;
                 self.building.insert(TableBuilder::new(file, &path, id, self.options.clone()))
             }
         };
@@ -95,7 +104,9 @@ impl Output {
     pub(crate) fn finish(&mut self, core: &Core) -> Result<Vec<TableMeta>> {
         self.finish_table(core)?;
         if !self.done.is_empty() {
-            core.vfs.sync_dir(&core.dir).map_err(|e| Error::io("sync the database directory", &core.dir, e))?;
+            core.vfs
+                .sync_dir(&core.dir)
+                .map_err(|e| Error::io("sync the database directory", &core.dir, e))?;
         }
         Ok(std::mem::take(&mut self.done))
     }

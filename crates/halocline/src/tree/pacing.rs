@@ -6,12 +6,12 @@
 //! beyond the policy's number, enough merge work to hold them. A debt is paid by taking a turn at the job that is
 //! under way, a bounded quantum at a time: nobody sleeps, and nobody stops.
 
+use crate::Result;
 use crate::db::core::{Core, lock};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::MergeJob;
-use crate::Result;
 use std::cell::Cell;
 
 /// Entries written per turn: some 50 to 100 microseconds of work.

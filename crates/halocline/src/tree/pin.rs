@@ -244,3 +244,193 @@ impl<T> Drop for Guard<'_, T> {
 unsafe impl<T: Send + Sync> Send for Guard<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for Guard<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::thread;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+    /// Whether each value is alive, kept apart from the values themselves.
+    type Alive = Arc<Vec<AtomicBool>>;
+
+    struct Tracked {
+        id: usize,
+        /// Must read as `!id` as long as the memory is this value's.
+        check: usize,
+        alive: Alive,
+    }
+
+    impl Drop for Tracked {
+        fn drop(&mut self) {
+            assert!(self.alive[self.id].swap(false, SeqCst), "dropped twice");
+            self.check = 0;
+        }
+    }
+
+    fn alive(n: usize) -> Alive {
+        Arc::new((0..n).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    fn tracked(id: usize, alive: &Alive) -> Arc<Tracked> {
+        alive[id].store(true, SeqCst);
+        Arc::new(Tracked { id, check: !id, alive: alive.clone() })
+    }
+
+    fn verify(value: &Tracked) {
+        assert_eq!(value.check, !value.id, "used after it was freed");
+        assert!(value.alive[value.id].load(SeqCst), "used after it was dropped");
+    }
+
+    fn none_left(alive: &Alive) -> bool {
+        alive.iter().all(|a| !a.load(SeqCst))
+    }
+
+    /// Readers pin, nest and keep while values are swapped; nothing is used after its end, all is dropped at last.
+    fn readers_and_swaps(readers: usize, reads: usize, swaps: usize) {
+        let alive = alive(1 + swaps);
+        let pinned = Arc::new(Pinned::new(tracked(0, &alive)));
+        let threads: Vec<_> = (0..readers)
+            .map(|_| {
+                let pinned = pinned.clone();
+                thread::spawn(move || {
+                    let mut newest = 0;
+                    for i in 0..reads {
+                        let outer = pinned.pin();
+                        verify(&outer);
+                        assert!(outer.id >= newest, "an older value came back");
+                        newest = outer.id;
+                        if i % 2 == 0 {
+                            let inner = pinned.pin();
+                            assert!(inner.id >= newest);
+                            verify(&inner);
+                            let kept = outer.to_arc();
+                            drop(outer);
+                            verify(&inner);
+                            verify(&kept);
+                        } else {
+                            thread::yield_now();
+                            verify(&outer);
+                        }
+                    }
+                })
+            })
+            .collect();
+        for id in 1..=swaps {
+            pinned.swap(tracked(id, &alive));
+            verify(&pinned.pin());
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(pinned.sweep(), 0);
+        assert_eq!(alive.iter().filter(|a| a.load(SeqCst)).count(), 1);
+        drop(pinned);
+        assert!(none_left(&alive));
+    }
+
+    #[cfg(not(shuttle))]
+    #[test]
+    fn a_pinned_value_outlives_swaps_and_goes_with_a_sweep() {
+        let alive = alive(4);
+        let pinned = Pinned::new(tracked(0, &alive));
+        let first = pinned.pin();
+        let again = pinned.pin();
+        pinned.swap(tracked(1, &alive));
+        pinned.swap(tracked(2, &alive));
+        // Nobody had the second one.
+        assert_eq!((pinned.retired(), alive[1].load(SeqCst)), (1, false));
+        verify(&first);
+        drop(first);
+        assert_eq!(pinned.sweep(), 1);
+        verify(&again);
+        let kept = again.to_arc();
+        drop(again);
+        assert_eq!(pinned.sweep(), 0);
+        verify(&kept);
+        drop(kept);
+        assert!(!alive[0].load(SeqCst));
+        let newest = pinned.load_arc();
+        pinned.swap(tracked(3, &alive));
+        assert_eq!((newest.id, pinned.pin().id, pinned.retired()), (2, 3, 0));
+        drop(newest);
+        drop(pinned);
+        assert!(none_left(&alive));
+    }
+
+    #[cfg(not(shuttle))]
+    #[test]
+    fn more_pins_than_slots_fall_back_to_counting() {
+        let alive = alive(2);
+        let pinned = Pinned::new(tracked(0, &alive));
+        let guards: Vec<_> = (0..SLOTS + 10).map(|_| pinned.pin()).collect();
+        assert_eq!(guards.iter().filter(|g| g.slot.is_none()).count(), 10);
+        pinned.swap(tracked(1, &alive));
+        for guard in guards {
+            verify(&guard);
+        }
+        assert_eq!(pinned.sweep(), 0);
+        assert!(!alive[0].load(SeqCst));
+    }
+
+    #[cfg(not(shuttle))]
+    #[test]
+    fn eight_threads_read_while_values_are_swapped() {
+        readers_and_swaps(8, 20_000, 5_000);
+    }
+
+    #[cfg(not(shuttle))]
+    #[test]
+    fn guards_may_end_on_another_thread() {
+        let alive = alive(2);
+        let pinned = Pinned::new(tracked(0, &alive));
+        let ended = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let guard = pinned.pin();
+                let ended = &ended;
+                scope.spawn(move || {
+                    verify(&guard);
+                    drop(guard);
+                    ended.fetch_add(1, SeqCst);
+                });
+            }
+            pinned.swap(tracked(1, &alive));
+        });
+        assert_eq!((ended.load(SeqCst), pinned.sweep()), (4, 0));
+    }
+
+    /// `cargo test --release -p halocline --lib pin -- --ignored --nocapture`
+    #[cfg(not(shuttle))]
+    #[test]
+    #[ignore = "measures"]
+    fn cost_of_a_pin() {
+        let pinned = Pinned::new(Arc::new(7u64));
+        let counted = std::sync::Mutex::new(Arc::new(7u64));
+        let shared = Arc::new(7u64);
+        let n = 5_000_000;
+        let time = |what: &str, op: &(dyn Fn() -> u64 + Sync)| {
+            for threads in [1, 2] {
+                let start = std::time::Instant::now();
+                std::thread::scope(|scope| {
+                    for _ in 0..threads {
+                        scope.spawn(|| (0..n).fold(0, |sum, _| std::hint::black_box(sum + op())));
+                    }
+                });
+                println!("{what}, {threads} threads: {:.1} ns", start.elapsed().as_nanos() as f64 / n as f64);
+            }
+        };
+        time("pin", &|| *pinned.pin());
+        time("clone of a shared Arc", &|| *Arc::clone(&shared));
+        time("clone under a mutex", &|| *Arc::clone(&counted.lock().unwrap()));
+    }
+
+    #[cfg(shuttle)]
+    #[test]
+    fn no_schedule_uses_a_value_after_its_end() {
+        shuttle::check_random(|| readers_and_swaps(2, 2, 3), 20_000);
+        // Three pins at a time and two slots: the fallback too.
+        shuttle::check_random(|| readers_and_swaps(3, 2, 2), 20_000);
+        shuttle::check_pct(|| readers_and_swaps(2, 2, 3), 20_000, 3);
+    }
+}

@@ -284,3 +284,146 @@ fn new_run<T>(family: &mut Family<T>, id: u64, tier: u8, after: Option<u64>) -> 
     family.runs.insert(at, Arc::new(Run::empty(id, tier)));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(id: u64, smallest: &str, largest: &str) -> TableMeta {
+        TableMeta {
+            id,
+            file_len: 100,
+            footer_sum: 1,
+            entries: 5,
+            deletes: 2,
+            raw_bytes: 300,
+            max_version: 9,
+            smallest: smallest.as_bytes().into(),
+            largest: largest.as_bytes().into(),
+        }
+    }
+
+    fn add(run: u64, id: u64, smallest: &str, largest: &str) -> Edit {
+        Edit::AddTable { family: 1, run, meta: meta(id, smallest, largest) }
+    }
+
+    fn new_run(run: u64, tier: u8, after: Option<u64>) -> Edit {
+        Edit::NewRun { family: 1, run, tier, after }
+    }
+
+    fn remove(run: u64, table: u64) -> Edit {
+        Edit::RemoveTable { family: 1, run, table }
+    }
+
+    fn family(id: u32, name: &str) -> Edit {
+        Edit::AddFamily { id, name: name.into() }
+    }
+
+    fn apply(tree: &Tree<TableMeta>, edits: &[Edit]) -> Result<Tree<TableMeta>> {
+        tree.apply(edits, |meta| Ok(Arc::new(meta.clone())))
+    }
+
+    /// Family 1 with runs 12, 11 and 10, newest first, and two tables in the last run.
+    fn tree() -> Tree<TableMeta> {
+        let edits = [
+            family(1, "one"),
+            family(5, "five"),
+            add(0, 1, "a", "c"),
+            add(0, 2, "e", "g"),
+            new_run(10, 1, None),
+            add(10, 3, "a", "z"),
+            new_run(12, 0, None),
+            add(12, 4, "b", "d"),
+            new_run(11, 0, Some(12)),
+            add(11, 5, "m", "n"),
+        ];
+        apply(&Tree::default(), &edits).unwrap()
+    }
+
+    fn runs(tree: &Tree<TableMeta>) -> Vec<(u64, Vec<u64>)> {
+        let family = tree.family(1).unwrap();
+        family.all_runs().map(|r| (r.id, r.tables().iter().map(|t| t.id).collect())).collect()
+    }
+
+    #[test]
+    fn runs_lie_in_the_order_of_age_and_empty_ones_vanish() {
+        let tree = tree();
+        assert_eq!(runs(&tree), [(12, vec![4]), (11, vec![5]), (10, vec![3]), (0, vec![1, 2])]);
+        assert_eq!(tree.family(1).unwrap().bytes(), 500);
+        let next = apply(&tree, &[remove(11, 5), new_run(20, 0, None)]).unwrap();
+        assert_eq!(runs(&next), [(12, vec![4]), (10, vec![3]), (0, vec![1, 2])]);
+        // The older tree is as it was.
+        assert_eq!(runs(&tree).len(), 4);
+        assert!(!next.table_ids().contains(&5) && tree.table_ids().contains(&5));
+        assert_eq!(tree.family(5).unwrap().name.as_ref(), "five");
+        assert!(tree.family(0).is_none() && tree.family(2).is_none());
+        assert_eq!(tree.family_named("one").unwrap().id, 1);
+    }
+
+    #[test]
+    fn what_is_not_touched_is_shared_and_a_moved_table_is_not_opened() {
+        let tree = tree();
+        let edits = [remove(12, 4), remove(0, 1), add(0, 9, "a", "a"), add(0, 4, "b", "d")];
+        let mut opened = Vec::new();
+        let next = tree
+            .apply(&edits, |meta| {
+                opened.push(meta.id);
+                Ok(Arc::new(meta.clone()))
+            })
+            .unwrap();
+        assert_eq!(opened, [9]);
+        assert_eq!(runs(&next), [(11, vec![5]), (10, vec![3]), (0, vec![9, 4, 2])]);
+        let (old, new) = (tree.family(1).unwrap(), next.family(1).unwrap());
+        assert!(Arc::ptr_eq(old.run(10).unwrap(), new.run(10).unwrap()));
+        assert!(Arc::ptr_eq(&old.last.tables()[1], &new.last.tables()[2]));
+        assert!(Arc::ptr_eq(tree.family(5).unwrap(), next.family(5).unwrap()));
+        assert!(new.all_runs().all(|r| r.is_sealed()));
+        assert_eq!(new.last.find(b"c").unwrap().id, 4);
+    }
+
+    #[test]
+    fn edits_that_do_not_fit_are_errors() {
+        let tree = tree();
+        let backwards = Edit::AddTable { family: 1, run: 0, meta: meta(50, "z", "y") };
+        let mut too_many = meta(50, "y", "z");
+        too_many.deletes = 6;
+        let too_many = Edit::AddTable { family: 1, run: 0, meta: too_many };
+        for edits in [
+            vec![family(1, "other")],
+            vec![family(2, "one")],
+            vec![Edit::DropFamily { id: 2 }],
+            vec![Edit::DropFamily { id: 1 }, remove(0, 1)],
+            vec![new_run(10, 0, None)],
+            vec![new_run(0, 0, None)],
+            vec![new_run(20, 0, Some(99))],
+            vec![new_run(20, 0, Some(0))],
+            vec![new_run(20, LAST_TIER, None)],
+            vec![Edit::NewRun { family: 3, run: 20, tier: 0, after: None }],
+            vec![add(99, 50, "a", "b")],
+            vec![add(0, 50, "c", "d")],
+            vec![add(0, 50, "b", "b")],
+            vec![add(0, 50, "d", "e")],
+            vec![add(0, 4, "x", "y")],
+            vec![add(0, 50, "x", "y"), add(11, 50, "x", "y")],
+            vec![remove(0, 4)],
+            vec![remove(0, 1), remove(0, 1)],
+            vec![remove(99, 1)],
+            vec![backwards],
+            vec![too_many],
+        ] {
+            assert!(apply(&tree, &edits).is_err(), "{edits:?}");
+        }
+        let failed = tree.apply(&[add(0, 50, "x", "y")], |_| Err(Error::invalid("no")));
+        assert!(failed.is_err());
+        assert_eq!(runs(&tree).len(), 4);
+    }
+
+    #[test]
+    fn a_dropped_family_takes_its_tables_along() {
+        let tree = tree();
+        let next = apply(&tree, &[remove(12, 4), Edit::DropFamily { id: 1 }]).unwrap();
+        assert!(next.table_ids().is_empty() && next.family(1).is_none());
+        let again = apply(&next, &[family(1, "one"), add(0, 1, "a", "b")]).unwrap();
+        assert_eq!(runs(&again), [(0, vec![1])]);
+    }
+}

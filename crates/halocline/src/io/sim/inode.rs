@@ -266,9 +266,9 @@ impl Inode {
         self.sync();
     }
 
-    /// The file as another process finds it when this one is gone: everything as it is, nothing open or mapped.
-    pub(super) fn after_kill(&mut self) -> Inode {
-        self.absorb();
+    /// The file as another process finds it when this one is gone: everything as of the last `absorb`, nothing open
+    /// or mapped.
+    pub(super) fn after_kill(&self) -> Inode {
         Inode {
             len: self.len,
             pages: Arc::clone(&self.pages),

@@ -46,6 +46,9 @@ pub(super) fn as_page(bytes: &Page) -> Option<Arc<Page>> {
 
 /// The numbers of the pages in which two versions differ, in order.
 pub(super) fn differing(a: &PageMap, b: &PageMap) -> Vec<u64> {
+    if std::ptr::eq(a, b) {
+        return Vec::new();
+    }
     let only_in_b = b.keys().filter(|n| !a.contains_key(n)).copied();
     let changed = a.iter().filter(|(n, p)| b.get(n).is_none_or(|q| !Arc::ptr_eq(p, q) && p != &q));
     let mut all: Vec<u64> = changed.map(|(n, _)| *n).chain(only_in_b).collect();
@@ -116,11 +119,18 @@ impl Region {
         unsafe { &*self.memory.as_ptr().add(number as usize * PAGE).cast() }
     }
 
-    /// Whether page `number` holds `bytes` now.
+    /// Whether page `number` holds `bytes` now. Every sync and every image asks this of every page, and tests are
+    /// often built without optimisation, so it is a plain loop: iterators would take five times as long there.
     pub(super) fn holds(&self, number: u64, bytes: &Page) -> bool {
-        let (words, _) = bytes.as_chunks::<8>();
-        let pairs = self.words(number).iter().zip(words);
-        pairs.into_iter().all(|(now, w)| now.load(Ordering::Relaxed) == u64::from_ne_bytes(*w))
+        let (now, (expected, _)) = (self.words(number), bytes.as_chunks::<8>());
+        let mut i = 0;
+        while i < WORDS {
+            if now[i].load(Ordering::Relaxed) != u64::from_ne_bytes(expected[i]) {
+                return false;
+            }
+            i += 1;
+        }
+        true
     }
 
     /// The bytes of page `number` now.

@@ -180,7 +180,7 @@ impl State {
             }
         }
         let mut inodes = BTreeMap::new();
-        for (file, inode) in &mut self.inodes {
+        for (file, inode) in &self.inodes {
             // Without a name, kept only by being open: it goes with the process.
             if self.names.mention(*file) {
                 inodes.insert(*file, inode.after_kill());

@@ -4,6 +4,7 @@
 mod crash;
 mod faults;
 mod mapped;
+mod model;
 
 use super::*;
 use crate::io::{File, OpenMode, Vfs};

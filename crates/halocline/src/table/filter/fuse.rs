@@ -36,7 +36,11 @@ fn places(mixed: u64, segment_len: u32, segments: u32) -> [usize; 3] {
     let span = u64::from(segments) * u64::from(segment_len);
     let first = ((u128::from(mixed) * u128::from(span)) >> 64) as usize;
     let (segment, mask) = (segment_len as usize, segment_len as usize - 1);
-    [first, (first + segment) ^ ((mixed >> 18) as usize & mask), (first + 2 * segment) ^ (mixed as usize & mask)]
+    [
+        first,
+        (first + segment) ^ ((mixed >> 18) as usize & mask),
+        (first + 2 * segment) ^ (mixed as usize & mask),
+    ]
 }
 
 impl Fuse8 {
@@ -105,7 +109,8 @@ impl Fuse8 {
             }
             let mut fingerprints = vec![0u8; array_len].into_boxed_slice();
             for &(mixed, place) in order.iter().rev() {
-                let others = places(mixed, segment_len, segments).into_iter().filter(|&p| p != place as usize);
+                let others =
+                    places(mixed, segment_len, segments).into_iter().filter(|&p| p != place as usize);
                 fingerprints[place as usize] = others.fold(fingerprint(mixed), |f, p| f ^ fingerprints[p]);
             }
             return Some(Fuse8 { seed, segment_len, segments, fingerprints });
@@ -186,9 +191,8 @@ mod tests {
             let fuse = Fuse8::build(&mut hashes).unwrap();
             assert!(hashes.iter().all(|&h| fuse.may_contain(h)), "{n}");
             let strangers = 100_000u64;
-            let passed = (0..strangers)
-                .filter(|i| fuse.may_contain(key_hash(&(i + (1 << 40)).to_be_bytes())))
-                .count();
+            let passed =
+                (0..strangers).filter(|i| fuse.may_contain(key_hash(&(i + (1 << 40)).to_be_bytes()))).count();
             assert!((passed as f64) < strangers as f64 * 0.006, "{n}: {passed}");
             if n >= 30_000 {
                 assert!(fuse.fingerprints().len() as f64 * 8.0 / (n as f64) < 10.5, "{n}");

@@ -3,6 +3,8 @@
 mod damage;
 mod model;
 
+pub(super) use model::noise;
+
 use super::*;
 use crate::io::sim::SimVfs;
 use crate::io::{File, OpenMode, Vfs};

@@ -38,7 +38,7 @@ fn values() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Bytes that do not compress.
-pub(super) fn noise(mut seed: u64, n: usize) -> Vec<u8> {
+pub(crate) fn noise(mut seed: u64, n: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(n + 8);
     while out.len() < n {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -56,7 +56,11 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         1 => Just((1..60).collect()),
     ];
     let plain = any::<bool>();
-    (prop::collection::btree_map(keys(), (versions, any::<u64>()), 1..150), plain, prop::collection::vec((kinds(), values()), 1..40))
+    (
+        prop::collection::btree_map(keys(), (versions, any::<u64>()), 1..150),
+        plain,
+        prop::collection::vec((kinds(), values()), 1..40),
+    )
         .prop_map(|(keys, plain, pool)| {
             let mut items = Vec::new();
             for (key, (mut versions, seed)) in keys {
@@ -66,7 +70,8 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
                 versions.sort_unstable_by(|a, b| b.cmp(a));
                 versions.dedup();
                 for version in versions {
-                    let (kind, value) = &pool[(seed.wrapping_add(version.wrapping_mul(31)) % pool.len() as u64) as usize];
+                    let (kind, value) =
+                        &pool[(seed.wrapping_add(version.wrapping_mul(31)) % pool.len() as u64) as usize];
                     let kind = if plain && seed % 4 != 0 { Kind::Put } else { *kind };
                     let value = if kind == Kind::Delete { Vec::new() } else { value.clone() };
                     items.push(Item { key: key.clone(), version, kind, value });
@@ -124,10 +129,7 @@ fn shown(items: &[Item], visibility: Visibility) -> Vec<&Item> {
 fn assert_here(cursor: &mut TableCursor, expected: Option<&&Item>) {
     assert_eq!(cursor.valid(), expected.is_some());
     if let Some(item) = expected {
-        assert_eq!(
-            (cursor.key(), cursor.version(), cursor.kind()),
-            (&item.key[..], item.version, item.kind)
-        );
+        assert_eq!((cursor.key(), cursor.version(), cursor.kind()), (&item.key[..], item.version, item.kind));
         if item.key.len() % 3 != 0 {
             assert_eq!(cursor.value().unwrap(), &item.value[..]);
         }
@@ -205,7 +207,7 @@ fn check(items: &[Item], options: &TableOptions, access: Access, probes: &[Vec<u
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn a_table_answers_as_the_list_it_was_made_from(

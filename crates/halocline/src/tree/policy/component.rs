@@ -8,10 +8,13 @@ use super::{Family, Params};
 use crate::tree::run::{Run, TableLike, overlap};
 use std::sync::Arc;
 
+/// A table with its run, and the index of that in the group.
+pub(super) type Piece<'a, T> = (usize, &'a Arc<Run<T>>, &'a Arc<T>);
+
 /// Tables that overlap one another. Components are disjoint in keys.
 pub(super) struct Component<'a, T> {
-    /// The tables with the index of their run in the group, by first key.
-    pub(super) pieces: Vec<(usize, &'a Arc<Run<T>>, &'a Arc<T>)>,
+    /// The tables, by first key.
+    pub(super) pieces: Vec<Piece<'a, T>>,
     pub(super) smallest: &'a [u8],
     pub(super) largest: &'a [u8],
     pub(super) raw: u64,
@@ -23,7 +26,7 @@ pub(super) struct Component<'a, T> {
 
 /// The components of a group of runs, given newest first, in key order.
 pub(super) fn components<T: TableLike>(group: &[Arc<Run<T>>]) -> Vec<Component<'_, T>> {
-    let mut pieces: Vec<(usize, &Arc<Run<T>>, &Arc<T>)> = Vec::new();
+    let mut pieces: Vec<Piece<'_, T>> = Vec::new();
     for (i, run) in group.iter().enumerate() {
         pieces.extend(run.tables().iter().map(|table| (i, run, table)));
     }
@@ -138,17 +141,14 @@ fn finish<T: TableLike>(
 
 /// Merges part of a component: some tables next to each other of its oldest run, and of each newer run the tables
 /// that overlap no older one outside of the part. Nothing older than what moves stays above.
-fn merge_part<'t, T: TableLike>(
+fn merge_part<'t, T: TableLike + 't>(
     family: &Family<T>,
     params: &Params,
     busy: &Busy,
     comp: &Component<'_, T>,
     dest: Dest,
     covered: &impl Fn(&[u8], &[u8]) -> &'t [Arc<T>],
-) -> Option<Job>
-where
-    T: 't,
-{
+) -> Option<Job> {
     let oldest = comp.pieces.iter().map(|p| p.0).max()?;
     let base: Vec<_> = comp.pieces.iter().filter(|p| p.0 == oldest).collect();
     for start in 0..base.len() {

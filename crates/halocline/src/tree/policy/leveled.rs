@@ -14,8 +14,10 @@ const FLUSHED: usize = 4;
 /// How many times larger each level is than the one above.
 const RATIO: u64 = 10;
 
+type Levels<'a, T> = Vec<&'a Arc<Run<T>>>;
+
 /// The flushed runs, and the levels from the top to the last run.
-fn split<T>(family: &Family<T>) -> (&[Arc<Run<T>>], Vec<&Arc<Run<T>>>) {
+fn split<T>(family: &Family<T>) -> (&[Arc<Run<T>>], Levels<'_, T>) {
     let (flushed, levels) = family.runs.split_at(family.runs.partition_point(|r| r.tier == 0));
     (flushed, levels.iter().chain([&family.last]).collect())
 }

@@ -1,0 +1,49 @@
+//! Ctrl-C, and a request to end: stop the child, remove its folder, leave.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Default)]
+struct Current {
+    child: Option<u32>,
+    dir: Option<PathBuf>,
+}
+
+static CURRENT: Mutex<Current> = Mutex::new(Current { child: None, dir: None });
+
+fn current() -> MutexGuard<'static, Current> {
+    CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Installs the handler, once a process.
+pub fn install() -> Result<(), String> {
+    ctrlc::set_handler(|| {
+        let current = current();
+        if let Some(pid) = current.child {
+            // SAFETY: the child has not been waited for while its id stands here, so the id is still its own.
+            unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+        }
+        if let Some(dir) = &current.dir {
+            // The child may be writing its last; what it made after the first pass goes in the next.
+            for _ in 0..20 {
+                if std::fs::remove_dir_all(dir).is_ok() || !dir.exists() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+        }
+        eprintln!("\ninterrupted; temporary files are removed");
+        std::process::exit(130);
+    })
+    .map_err(|e| format!("catching Ctrl-C: {e}"))
+}
+
+/// The folder to remove.
+pub fn set_dir(dir: Option<&Path>) {
+    current().dir = dir.map(Into::into);
+}
+
+/// The process to stop.
+pub fn set_child(child: Option<u32>) {
+    current().child = child;
+}

@@ -1,0 +1,102 @@
+//! What a run found, as one JSON file, and the figures drawn from it.
+
+pub mod metrics;
+pub mod summary;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::cases::Case;
+use crate::engine::registry::Availability;
+use crate::machine::Machine;
+use crate::spec::{Ending, PhaseResult};
+use serde::{Deserialize, Serialize};
+
+/// Everything about a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The format of this file.
+    pub format: u32,
+    /// The lab's version.
+    pub halobench: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// When it began.
+    pub started_unix_s: u64,
+    /// Where.
+    pub machine: Machine,
+    /// The engines asked for.
+    pub engines: Vec<Availability>,
+    /// Rounds.
+    pub rounds: u32,
+    /// What was run, with all sizes and terms.
+    pub cases: Vec<Case>,
+    /// What came of it.
+    pub runs: Vec<Run>,
+}
+
+/// One engine through one case in one round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// From 0.
+    pub round: u32,
+    /// The engine.
+    pub engine: String,
+    /// The case.
+    pub case: String,
+    /// Its phases, as far as it got.
+    pub phases: Vec<PhaseResult>,
+    /// Its end, if it got there.
+    pub ending: Option<Ending>,
+    /// Why it did not.
+    pub error: Option<String>,
+}
+
+impl Report {
+    /// The format this program writes and reads.
+    pub const FORMAT: u32 = 1;
+
+    /// Reads a file.
+    pub fn load(path: &std::path::Path) -> Result<Report, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("reading {}: {e}", path.display()))?;
+        let report: Report = serde_json::from_str(&text)
+            .map_err(|e| format!("{} is not a result file: {e}", path.display()))?;
+        if report.format != Report::FORMAT {
+            return Err(format!(
+                "{} has format {}; this program reads {}",
+                path.display(),
+                report.format,
+                Report::FORMAT
+            ));
+        }
+        Ok(report)
+    }
+
+    /// Writes a file.
+    pub fn save(&self, path: &std::path::Path) -> Result<(), String> {
+        let failed = |e: &dyn std::fmt::Display| format!("writing {}: {e}", path.display());
+        let text = serde_json::to_string_pretty(self).map_err(|e| failed(&e))?;
+        std::fs::write(path, text + "\n").map_err(|e| failed(&e))
+    }
+
+    /// Everything that voids a row, in words; empty if all answers were right and all processes ended well.
+    pub fn troubles(&self) -> Vec<String> {
+        let mut troubles = Vec::new();
+        for run in &self.runs {
+            let at = format!("{} {} round {}", run.engine, run.case, run.round + 1);
+            for phase in run.phases.iter().filter(|p| p.wrong > 0) {
+                let name = if phase.case.is_empty() { "load" } else { &phase.case };
+                let examples = phase.wrong_examples.join("; ");
+                troubles.push(format!("{at}: VOID: {} wrong answers in {name}: {examples}", phase.wrong));
+            }
+            if let Some(end) = run.ending.as_ref().filter(|e| e.wrong > 0) {
+                let examples = end.wrong_examples.join("; ");
+                troubles.push(format!("{at}: VOID: {} wrong entries after reopening: {examples}", end.wrong));
+            }
+            if let Some(error) = &run.error {
+                troubles.push(format!("{at}: FAILED: {error}"));
+            }
+        }
+        troubles
+    }
+}

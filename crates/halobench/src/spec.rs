@@ -1,0 +1,233 @@
+//! What a child process is told to do, and what it tells back: JSON, one line each.
+//!
+//! The parent writes a [`Plan`] to the child's standard input and keeps it open: its end tells the child that the
+//! parent is gone. The child writes an [`Event`] a line to its standard output. A driver in another language speaks the
+//! same lines.
+
+use crate::engine::Config;
+use crate::workload::{DataSet, Order};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a phase does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Puts.
+    Write,
+    /// Gets.
+    Read,
+    /// Gets and puts, by a fair coin, at once.
+    Mixed,
+    /// Removals.
+    Delete,
+    /// Seeks, each reading the key it lands on.
+    Seek,
+    /// Seeks, each followed by a number of entries.
+    Range,
+    /// One pass over everything.
+    Iterate,
+}
+
+impl Kind {
+    /// Whether it changes the data.
+    pub fn changes(self) -> bool {
+        matches!(self, Kind::Write | Kind::Mixed | Kind::Delete)
+    }
+}
+
+/// One timed (or loading) stretch of work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Phase {
+    /// The case it belongs to; empty for a load, which is not reported.
+    pub case: String,
+    /// What it does.
+    pub kind: Kind,
+    /// In which order it visits the ids.
+    pub order: Order,
+    /// Number of operations.
+    pub ops: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Writes in a commit.
+    pub batch: u64,
+    /// Entries in a range.
+    pub range_size: u32,
+    /// Whether to settle afterwards.
+    pub settle: bool,
+    /// Sets its draws apart from other phases'.
+    pub stream: u64,
+}
+
+/// A database's life: opened empty, worked on phase by phase, closed, reopened and checked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// A name for progress and errors.
+    pub name: String,
+    /// Which engine.
+    pub engine: String,
+    /// A folder for it alone, that the child may remove.
+    pub dir: PathBuf,
+    /// The terms.
+    pub config: Config,
+    /// The keys and values.
+    pub set: DataSet,
+    /// The work.
+    pub phases: Vec<Phase>,
+    /// Longest wait for the engine's background work, in seconds.
+    pub settle_limit_s: u64,
+    /// Times one operation in this many.
+    pub latency_every: u64,
+}
+
+/// Percentiles in nanoseconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Latency {
+    /// Whether one sample is a whole batch.
+    pub per_batch: bool,
+    /// Samples taken.
+    pub samples: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// 99.99th percentile.
+    pub p9999_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+}
+
+/// Differences of counters over a stretch of time.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Seconds of CPU in user mode.
+    pub cpu_user_s: f64,
+    /// Seconds of CPU in the kernel.
+    pub cpu_system_s: f64,
+    /// Times a thread waited.
+    pub switches_voluntary: u64,
+    /// Times a thread was made to wait.
+    pub switches_involuntary: u64,
+    /// Bytes fetched from the disk.
+    pub read_bytes: u64,
+    /// Bytes of pages made dirty, to be written to the disk.
+    pub write_bytes: u64,
+    /// Of these, bytes never written because their file went away first.
+    pub cancelled_write_bytes: u64,
+}
+
+/// Peaks of resident memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// Of the process's own.
+    pub anon: u64,
+    /// Of mapped files.
+    pub file: u64,
+    /// Of shared memory.
+    pub shmem: u64,
+    /// The harness's own part of `anon`: keys to visit, values, expectations.
+    pub harness: u64,
+}
+
+/// Bytes in a folder.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Space {
+    /// Blocks allocated.
+    pub allocated: u64,
+    /// Lengths of the files.
+    pub apparent: u64,
+    /// Number of files.
+    pub files: u64,
+}
+
+/// After the engine's background work was awaited.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Settled {
+    /// How long it took.
+    pub seconds: f64,
+    /// False if the limit was reached first.
+    pub done: bool,
+    /// Since the phase began, so with the phase itself.
+    pub usage: Usage,
+    /// In the folder then.
+    pub space: Space,
+}
+
+/// What a phase was found to be.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// The case.
+    pub case: String,
+    /// Operations done.
+    pub ops: u64,
+    /// From the first thread's start to the last one's end.
+    pub seconds: f64,
+    /// Operations a second.
+    pub ops_per_s: f64,
+    /// Bytes of keys and values that were written.
+    pub user_bytes: u64,
+    /// Latencies.
+    pub latency: Latency,
+    /// Seconds since the start, and operations done by then.
+    pub series: Vec<(f64, u64)>,
+    /// Counters.
+    pub usage: Usage,
+    /// Memory.
+    pub memory: Memory,
+    /// The folder at the end of the phase.
+    pub space: Space,
+    /// Bytes of keys and values that the database holds.
+    pub live_bytes: u64,
+    /// After settling, if that was asked for.
+    pub settled: Option<Settled>,
+    /// Wrong answers, while timed and in the check of the state behind it.
+    pub wrong: u64,
+    /// The first few of them, in words.
+    pub wrong_examples: Vec<String>,
+    /// Digest of the whole state, where it was checked: equal states have equal digests.
+    pub digest: Option<String>,
+    /// What the engine says about itself.
+    pub stats: BTreeMap<String, String>,
+}
+
+/// The end of a plan.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Ending {
+    /// Seconds the close took.
+    pub close_s: f64,
+    /// The folder after the close.
+    pub space: Space,
+    /// Counters from the first open to the close.
+    pub usage: Usage,
+    /// Bytes of keys and values written over the whole plan.
+    pub user_bytes: u64,
+    /// Bytes of keys and values that the database holds.
+    pub live_bytes: u64,
+    /// Seconds the reopening took.
+    pub reopen_s: f64,
+    /// Wrong entries found after it.
+    pub wrong: u64,
+    /// The first few of them, in words.
+    pub wrong_examples: Vec<String>,
+}
+
+/// What a child says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// It begins a phase (a case's name, or what else it does).
+    Begin(String),
+    /// It measured a phase.
+    Phase(Box<PhaseResult>),
+    /// It closed and reopened the database, and all is done.
+    End(Box<Ending>),
+    /// It cannot go on.
+    Failed(String),
+}
