@@ -49,6 +49,11 @@
 //! displaces little. Where fewer than one lookup in eight hits over an epoch, the cache steps aside for 15 epochs,
 //! costing a load and a count a read, and then tries again.
 
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+
 use super::counters::Counters;
 use crate::Value;
 #[cfg(not(shuttle))]

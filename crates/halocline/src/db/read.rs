@@ -61,6 +61,7 @@ impl Core {
         if let Some((records, place)) = cached
             && let Some(value) = records.get(place, version.flushes, key)
         {
+            self.pay_memtables(&version);
             return Ok(Some(value));
         }
         self.pay_tax(&version);
@@ -96,6 +97,7 @@ impl Core {
                 if let Some((records, place)) = cached
                     && records.get_into(place, version.flushes, key, out)
                 {
+                    self.pay_memtables(&version);
                     return Ok(true);
                 }
                 self.pay_tax(&version);
@@ -132,6 +134,15 @@ impl Core {
         let runs = version.tree.families.first().map_or(0, |family| family.runs.len());
         if memtables + runs > 0 {
             self.heat.point_read(self, memtables, runs);
+        }
+    }
+
+    /// What a read that the cache answered pays: it went past the memtables, but not through the runs.
+    #[inline]
+    fn pay_memtables(&self, version: &Version) {
+        let memtables = version.sealed.len() + usize::from(!version.active.memtable.is_empty());
+        if memtables > 0 {
+            self.heat.point_read(self, memtables, 0);
         }
     }
 
