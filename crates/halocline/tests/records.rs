@@ -73,7 +73,7 @@ fn counters_never_go_back(options: Options) {
                     let got = match (rng.below(4), key < 32) {
                         (0, true) => db.get_into(name, &mut buffer).unwrap().then(|| buffer.clone()),
                         (1, true) => {
-                            assert_eq!(db.contains(name).unwrap() || before == 0, true);
+                            assert!(db.contains(name).unwrap() || before == 0);
                             continue;
                         }
                         (_, true) => db.get(name).unwrap().map(Vec::from),

@@ -230,6 +230,12 @@ impl HotGroups {
 }
 
 impl GroupCache for HotGroups {
+    /// An LZ4 group is decoded as fast as it would be found here.
+    #[inline]
+    fn keeps(&self, dear: bool) -> bool {
+        dear
+    }
+
     #[inline]
     fn get(&self, table: u64, offset: u64) -> Option<Arc<[u8]>> {
         let (set, fingerprint) = self.place(table, offset)?;

@@ -49,6 +49,7 @@
 //! displaces little. Where fewer than one lookup in eight hits over an epoch, the cache steps aside for 15 epochs,
 //! costing a load and a count a read, and then tries again.
 
+mod directory;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 #[cfg(all(test, not(shuttle)))]
@@ -64,6 +65,7 @@ use crate::sync::atomic::{
     fence,
 };
 use crate::sync::{Padded, thread_index};
+use directory::Directory;
 use std::cell::Cell;
 
 /// Words of a set.
@@ -90,6 +92,7 @@ const EPOCH: u64 = 64 * BATCH;
 const ASIDE: u32 = 15;
 /// It is worth it if one lookup in this many hits.
 const WORTH: u64 = 8;
+/// Copies of the counts.
 const STRIPES: usize = if cfg!(shuttle) { 1 } else { 16 };
 
 /// Indexes of the counters.
@@ -176,15 +179,6 @@ pub(crate) struct Place {
     set: usize,
     fingerprint: u16,
     family: u32,
-}
-
-/// What the directory of a set says, copied out; for writers.
-struct Directory {
-    fingerprints: [u16; EXTENTS],
-    /// The last is the end of the set.
-    begins: [u8; EXTENTS + 1],
-    hits: u16,
-    hand: usize,
 }
 
 impl Records {
@@ -357,9 +351,7 @@ impl Records {
     #[cold]
     fn first_use(&self, place: Place) -> Directory {
         self.touched[place.set * SET * 8 / PORTION].store(true, Relaxed);
-        let mut begins = [SET as u8; EXTENTS + 1];
-        begins[0] = FIRST as u8;
-        Directory { fingerprints: [0; EXTENTS], begins, hits: 0, hand: 0 }
+        Directory::empty()
     }
 
     /// Bytes of memory in use.
@@ -548,7 +540,7 @@ fn append(out: &mut Vec<u8>, words: &[AtomicU64], len: usize) {
 #[inline]
 fn lanes_with(lanes: u64, wanted: u16) -> u64 {
     const ONES: u64 = 0x0001_0001_0001_0001;
-    let differ = lanes ^ u64::from(wanted) * ONES;
+    let differ = lanes ^ (u64::from(wanted) * ONES);
     differ.wrapping_sub(ONES) & !differ & ONES << 15
 }
 
@@ -574,79 +566,4 @@ fn prefetch(at: &AtomicU64) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
-}
-
-impl Directory {
-    fn load(set: &[AtomicU64; SET]) -> Directory {
-        let mut begins = [SET as u8; EXTENTS + 1];
-        for (i, begin) in begins[..EXTENTS].iter_mut().enumerate() {
-            *begin = (set[6 + i / 8].load(Relaxed) >> (i % 8 * 8)) as u8;
-        }
-        let uses = set[1].load(Relaxed);
-        Directory {
-            fingerprints: std::array::from_fn(|i| (set[2 + i / 4].load(Relaxed) >> (i % 4 * 16)) as u16),
-            begins,
-            hits: uses as u16,
-            hand: (uses >> 32) as usize % EXTENTS,
-        }
-    }
-
-    fn store(&self, set: &[AtomicU64; SET]) {
-        set[1].store((self.hand as u64) << 32 | u64::from(self.hits), Relaxed);
-        for (word, lanes) in set[2..6].iter().zip(self.fingerprints.chunks_exact(4)) {
-            word.store(lanes.iter().rev().fold(0, |w, lane| w << 16 | u64::from(*lane)), Relaxed);
-        }
-        for (word, lanes) in set[6..8].iter().zip(self.begins.chunks_exact(8)) {
-            word.store(word_of(lanes), Relaxed);
-        }
-    }
-
-    /// Words of an extent: none of those not in use.
-    fn len(&self, extent: usize) -> usize {
-        usize::from(self.begins[extent + 1] - self.begins[extent])
-    }
-
-    /// The smallest free extent that is large enough, its rest split off.
-    fn take(&mut self, need: usize) -> Option<usize> {
-        let fits = |i: &usize| self.fingerprints[*i] == 0 && self.len(*i) >= need;
-        let extent = (0..EXTENTS).filter(fits).min_by_key(|i| self.len(*i))?;
-        let in_use = self.begins[..EXTENTS].partition_point(|begin| usize::from(*begin) < SET);
-        if self.len(extent) >= need + SMALLEST && in_use < EXTENTS {
-            self.begins.copy_within(extent + 1..EXTENTS - 1, extent + 2);
-            self.fingerprints.copy_within(extent + 1..EXTENTS - 1, extent + 2);
-            self.begins[extent + 1] = self.begins[extent] + need as u8;
-            self.fingerprints[extent + 1] = 0;
-            let low = (1u16 << (extent + 1)) - 1;
-            self.hits = self.hits & low | (self.hits & !low) << 1;
-            if self.hand > extent {
-                self.hand = (self.hand + 1) % EXTENTS;
-            }
-        }
-        Some(extent)
-    }
-
-    /// Takes the record out of an extent, which becomes one with free neighbours.
-    fn free(&mut self, extent: usize) {
-        self.fingerprints[extent] = 0;
-        if self.fingerprints.get(extent + 1) == Some(&0) {
-            self.join(extent);
-        }
-        if extent > 0 && self.fingerprints[extent - 1] == 0 {
-            self.join(extent - 1);
-        }
-    }
-
-    /// Makes one extent of this free one and the next.
-    fn join(&mut self, extent: usize) {
-        self.begins.copy_within(extent + 2..=EXTENTS, extent + 1);
-        if extent + 2 <= EXTENTS - 1 {
-            self.fingerprints.copy_within(extent + 2..EXTENTS, extent + 1);
-        }
-        self.fingerprints[EXTENTS - 1] = 0;
-        let low = (1u16 << (extent + 1)) - 1;
-        self.hits = self.hits & low | self.hits >> 1 & !low;
-        if self.hand > extent {
-            self.hand -= 1;
-        }
-    }
 }

@@ -133,7 +133,8 @@ impl Options {
         self
     }
 
-    /// Memory for hot decoded groups of values, in bytes: 0 (none) to 1 TiB. Default: 64 MiB.
+    /// Memory for hot records (whole values, by key), in bytes: 0 (none) to 1 TiB. With Zstandard, half of it is for decoded
+    /// groups of values. The memory is taken as it fills. Default: 64 MiB.
     pub fn cache(mut self, bytes: usize) -> Options {
         self.cache = bytes;
         self

@@ -100,6 +100,11 @@ pub(crate) enum Access {
 pub(crate) trait GroupCache: Send + Sync {
     /// The decoded group at that offset of that table's file.
     fn get(&self, table: u64, offset: u64) -> Option<Arc<[u8]>>;
+    /// Whether groups are to be looked for here at all that are dear to decode (Zstandard), or that are not.
+    fn keeps(&self, dear: bool) -> bool {
+        let _ = dear;
+        true
+    }
     /// Whether an offer of that group would be taken: if not, a read decodes only as far as its value.
     fn wants(&self, table: u64, offset: u64) -> bool {
         let _ = (table, offset);

@@ -434,7 +434,8 @@ impl Table {
         let group_offset = offset + group.start as u64;
         let mut upto = range.end;
         let mut wanted = false;
-        if let Some(cache) = &self.groups {
+        let cache = self.groups.as_ref().filter(|cache| cache.keeps(group.codec == group::ZSTD));
+        if let Some(cache) = cache {
             if let Some(decoded) = cache.get(self.meta.id, group_offset)
                 && let Some(value) = decoded.get(range.clone())
             {
@@ -447,7 +448,7 @@ impl Table {
         }
         with_buffer(&GROUP, |decoded| {
             self.decode_group(bytes, &group, upto, decoded).map_err(at)?;
-            if let Some(cache) = &self.groups
+            if let Some(cache) = cache
                 && wanted
             {
                 cache.offer(self.meta.id, group_offset, &decoded[..group.raw_len]);
