@@ -1,16 +1,16 @@
-//! The background threads: one flushes, some merge, one helps (segments ahead of need, timed syncs, tidying).
+//! The background threads: two flush, some merge, one helps (segments ahead of need, timed syncs, tidying).
 //!
 //! Each waits for a request or its time, never for a fixed sleep. A failure or a panic in any of them stops all
 //! writes with its cause; only a full disk is waited out, with the error given to whoever has to wait for the flush.
 
 use super::Bounds;
-use super::core::{Core, Halt, Version, closed, lock};
+use super::core::{Core, Halt, Mem, Version, closed, lock};
 use super::options::{Compaction, Durability};
 use crate::sync::{Arc, Mutex};
 use crate::table::Table;
 use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::{self, MergeJob};
-use crate::tree::pacing::QUANTUM;
+use crate::tree::pacing::{FLUSH_THREADS, QUANTUM};
 use crate::tree::policy::{self, Busy, Job, Params, Policy, Pressure, RangePick};
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result};
@@ -35,7 +35,9 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
             .map(|thread| threads.push(thread))
             .map_err(|e| Error::io("start a background thread for the database", &core.dir, e))
     };
-    spawn("halocline-flush".into(), Box::new(flush_loop))?;
+    for i in 0..FLUSH_THREADS {
+        spawn(format!("halocline-flush-{i}"), Box::new(move |core| flush_loop(core, i)))?;
+    }
     spawn("halocline-help".into(), Box::new(help_loop))?;
     for i in 0..core.pacing.merges.len() {
         spawn(format!("halocline-merge-{i}"), Box::new(move |core| merge_loop(core, i)))?;
@@ -92,7 +94,7 @@ fn is_closing(core: &Core) -> bool {
     lock(&core.signals.state).closing
 }
 
-fn flush_loop(core: &Core) -> Result<()> {
+fn flush_loop(core: &Core, slot: usize) -> Result<()> {
     let mut seen = u64::MAX;
     let mut retry = None;
     while wait(core, &mut seen, retry) {
@@ -104,13 +106,13 @@ fn flush_loop(core: &Core) -> Result<()> {
                 other => drop(other?),
             }
         }
-        while let Some(mem) = core.version.load_arc().sealed.last().cloned() {
-            if is_closing(core) {
-                return Ok(());
-            }
-            let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, job));
+        while let Some(mem) = claim_memtable(core) {
+            let base = mem.segment.base();
+            let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, slot, job));
+            lock(&core.pacing.flushing).retain(|claimed| *claimed != base);
             match result {
                 Ok(()) => *lock(&core.flush_error) = None,
+                Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
                     *lock(&core.flush_error) = Some(e);
                     retry = Some(RETRY);
@@ -130,20 +132,32 @@ fn flush_loop(core: &Core) -> Result<()> {
     Ok(())
 }
 
+/// The oldest sealed memtable that nobody flushes yet, claimed.
+fn claim_memtable(core: &Core) -> Option<Arc<Mem>> {
+    if is_closing(core) {
+        return None;
+    }
+    let mut flushing = lock(&core.pacing.flushing);
+    let version = core.version.load_arc();
+    let mem = version.sealed.iter().rev().find(|mem| !flushing.contains(&mem.segment.base()))?;
+    flushing.push(mem.segment.base());
+    Some(Arc::clone(mem))
+}
+
 /// Runs a flush to its end, taking turns with the writers that help.
-fn run_flush(core: &Core, job: FlushJob) -> Result<()> {
-    *lock(&core.pacing.flush) = Some(job);
+fn run_flush(core: &Core, slot: usize, job: FlushJob) -> Result<()> {
+    let slot = &core.pacing.flushes[slot];
+    *lock(slot) = Some(job);
     update_rates(core);
     loop {
-        let mut slot = lock(&core.pacing.flush);
-        let Some(job) = slot.as_mut() else { return Ok(()) };
+        let mut guard = lock(slot);
+        let Some(job) = guard.as_mut() else { return Ok(()) };
         if !job.failed() && !job.is_done() && !is_closing(core) {
             job.step_or_fail(core, QUANTUM);
             continue;
         }
-        let Some(mut job) = slot.take() else { return Ok(()) };
-        core.pacing.flush_rate.store(0, Relaxed);
-        drop(slot);
+        let Some(mut job) = guard.take() else { return Ok(()) };
+        drop(guard);
         let result = match job.take_failure() {
             Some(e) => Err(e),
             None if !job.is_done() => Err(closed()),

@@ -93,6 +93,14 @@ impl Halt {
         }
     }
 
+    /// Fails after a failure; being closed is none.
+    pub(crate) fn check_failed(&self) -> Result<()> {
+        match self.check() {
+            Err(e) if e.kind() != ErrorKind::Closed => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     #[cold]
     fn error(&self) -> Error {
         match &*lock(&self.cause) {
