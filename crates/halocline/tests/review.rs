@@ -184,23 +184,113 @@ fn a_compaction_that_outlives_close_removes_nothing_of_the_next_handle() {
 #[test]
 fn a_full_disk_is_waited_out_and_not_hammered() {
     let disk = SimVfs::new(4);
+    let gate = Gate::install(&disk, "halocline-flush", 1);
     let db = options(&disk).open(Path::new(DIR)).unwrap();
-    db.put(b"k", [1; 1000]).unwrap();
+    gate.arm();
+    for i in 0..1000u32 {
+        db.put(i.to_be_bytes(), [7; 100]).unwrap();
+    }
     disk.set_capacity(1);
-    // One of these meets the full disk; what is sealed by then cannot be flushed.
-    let mut i = 0u32;
-    let e = loop {
-        i += 1;
-        if let Err(e) = db.put(i.to_be_bytes(), [1; 1000]) {
-            break e;
-        }
-    };
-    assert_eq!(e.kind(), ErrorKind::NoSpace);
+    gate.release();
+    assert_eq!(db.flush().unwrap_err().kind(), ErrorKind::NoSpace);
     std::thread::sleep(Duration::from_millis(200));
     let before = disk.ops();
     std::thread::sleep(Duration::from_secs(1));
     let ops = disk.ops() - before;
+    disk.set_capacity(1 << 40);
     assert!(ops < 500, "{ops} operations in a second with nothing to do but wait");
+}
+
+/// Writers put until the database is closed under them; what was acknowledged is there after reopening.
+fn acknowledged_until_close_is_kept(durability: Durability, rounds: u64) {
+    for round in 0..rounds {
+        let disk = SimVfs::new(round);
+        let opened = || options(&disk).durability(durability).open(Path::new(DIR));
+        let db = opened().unwrap();
+        let writers: Vec<_> = (0..3u32)
+            .map(|writer| {
+                let db = db.clone();
+                std::thread::spawn(move || {
+                    let mut acknowledged = 0u32;
+                    loop {
+                        match db.put([writer.to_be_bytes(), acknowledged.to_be_bytes()].concat(), b"v") {
+                            Ok(()) => acknowledged += 1,
+                            Err(e) if e.kind() == ErrorKind::Closed => return acknowledged,
+                            Err(e) => panic!("{durability:?}, round {round}: {e}"),
+                        }
+                    }
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(5 + round % 7));
+        db.close().unwrap();
+        let counts: Vec<u32> = writers.into_iter().map(|w| w.join().unwrap()).collect();
+        drop(db);
+        let db = opened().unwrap_or_else(|e| panic!("{durability:?}, round {round}: {e}"));
+        for (writer, &count) in counts.iter().enumerate() {
+            for i in 0..count {
+                let key = [(writer as u32).to_be_bytes(), i.to_be_bytes()].concat();
+                assert!(
+                    db.get(&key).unwrap().is_some(),
+                    "{durability:?}, round {round}: commit {i} of {count} of writer {writer} is gone"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_close_among_commits_keeps_what_was_acknowledged_with_a_log() {
+    acknowledged_until_close_is_kept(Durability::Process, 40);
+}
+
+#[test]
+fn a_close_among_commits_keeps_what_was_acknowledged_with_syncs() {
+    acknowledged_until_close_is_kept(Durability::Sync, 100);
+}
+
+#[test]
+fn a_close_among_commits_keeps_what_was_acknowledged_without_a_log() {
+    acknowledged_until_close_is_kept(Durability::None, 40);
+}
+
+/// A flush verifies the log's records while the leader of a group commit may still be writing a mark.
+#[test]
+fn flushes_among_synced_commits_find_no_damage() {
+    let disk = SimVfs::new(6);
+    let db = options(&disk).durability(Durability::Sync).open(Path::new(DIR)).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..6u32)
+        .map(|writer| {
+            let (db, stop) = (db.clone(), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                let mut i = 0u32;
+                while !stop.load(SeqCst) {
+                    i += 1;
+                    db.put([writer.to_be_bytes(), i.to_be_bytes()].concat(), b"v").unwrap();
+                }
+            })
+        })
+        .collect();
+    for _ in 0..1500 {
+        if let Err(e) = db.flush() {
+            stop.store(true, SeqCst);
+            panic!("{e}");
+        }
+    }
+    stop.store(true, SeqCst);
+    writers.into_iter().for_each(|w| w.join().unwrap());
+}
+
+/// A file of a user's whose name looks like one of ours, but is not spelt as ours are.
+#[test]
+fn a_foreign_file_in_the_directory_does_not_keep_the_database_shut() {
+    for name in ["7.log", "+5.tbl", "9.tbl"] {
+        let disk = SimVfs::new(7);
+        drop(options(&disk).open(Path::new(DIR)).unwrap());
+        disk.write_file(Path::new(DIR).join(name), b"mine").unwrap();
+        options(&disk).open(Path::new(DIR)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
 }
 
 /// Sanity: inverted bounds, many families, long and empty keys.
@@ -247,4 +337,27 @@ fn bounds_families_and_keys_at_their_limits() {
     db.close().unwrap();
     drop((families, db));
     check(&options(&disk).open(Path::new(DIR)).unwrap());
+}
+
+/// Tables without a manifest are a database that lost it, not room for a new one.
+#[test]
+fn creating_a_database_over_the_remains_of_another_deletes_nothing() {
+    let disk = SimVfs::new(8);
+    let db = options(&disk).open(Path::new(DIR)).unwrap();
+    db.put(b"k", b"v").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    drop(db);
+    let vfs: &dyn halocline::io::Vfs = &disk;
+    for (path, _) in disk.files() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("MANIFEST") || name == "CURRENT" {
+            vfs.remove(&path).unwrap();
+        }
+    }
+    let tables = || disk.files().iter().filter(|(p, _)| p.extension().is_some_and(|e| e == "tbl")).count();
+    assert_eq!(tables(), 1);
+    let opened = options(&disk).open(Path::new(DIR));
+    assert_eq!(tables(), 1, "the table is gone; opening gave {opened:?}");
+    assert!(opened.is_err());
 }
