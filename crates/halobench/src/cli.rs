@@ -253,3 +253,33 @@ fn engines(rocksdb_lib: Option<PathBuf>) -> Result<bool, String> {
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("4096"), Ok(4096));
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("2g"), Ok(2 << 30));
+        for bad in ["", "M", "-1", "1.5M", "99999999999G", "64é"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn benchtools_flags_are_understood() {
+        let cli = Cli::try_parse_from(
+            "halobench run -e rocksdb,lmdb -w read -p zipfian -o 5 -t 2 -b 3 -k 20 -v 9 --range-size 7 --sync \
+             --memtable-size 1M --block-cache-size 2M"
+                .split_whitespace(),
+        )
+        .unwrap();
+        let Command::Run(args) = cli.command else { panic!("another command") };
+        assert_eq!(args.engines, ["rocksdb", "lmdb"]);
+        assert_eq!((args.ops, args.threads, args.batch, args.key_size, args.value_size), (5, 2, 3, 20, 9));
+        assert_eq!((args.range_size, args.sync, args.write_buffer, args.cache), (7, true, 1 << 20, 2 << 20));
+        assert!(Cli::try_parse_from(["halobench", "run", "-p", "sequential", "-w", "seek"]).is_ok());
+    }
+}

@@ -21,6 +21,7 @@ impl Random {
 
 type Key = [u8; 16];
 
+#[expect(clippy::disallowed_methods, reason = "the size of a benchmark is the user's to choose")]
 fn records() -> usize {
     std::env::var("HALOCLINE_RECORDS").ok().and_then(|n| n.parse().ok()).unwrap_or(500_000)
 }

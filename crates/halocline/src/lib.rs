@@ -16,6 +16,7 @@
 //! # }
 //! ```
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests may look at the clock and wait"))]
 
 mod cache;
 mod db;

@@ -81,14 +81,15 @@ pub fn run(plan: &Plan, open: Opener<'_>, emit: &mut dyn FnMut(Event) -> Result<
     let db = plan.dir.join("db");
     std::fs::create_dir_all(&db).map_err(|e| format!("creating {}: {e}", db.display()))?;
     let start = resources::usage();
+    let mut opened = Some(start);
     let engine = open(&plan.engine, &db, &plan.config)?;
     let mut user_bytes = 0;
     let mut live_bytes = 0;
     for phase in &plan.phases {
         let name = if phase.case.is_empty() { "load" } else { &phase.case };
         emit(Event::Begin(name.into()))?;
-        let result =
-            phase::run(plan, phase, &*engine, &generator, &mut expect).map_err(|e| format!("{name}: {e}"))?;
+        let result = phase::run(plan, phase, &*engine, &generator, &mut expect, opened.take())
+            .map_err(|e| format!("{name}: {e}"))?;
         user_bytes += result.user_bytes;
         live_bytes = result.live_bytes;
         emit(Event::Phase(Box::new(result)))?;

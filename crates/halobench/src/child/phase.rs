@@ -6,20 +6,22 @@ use super::latency;
 use super::resources::{self, Progress};
 use super::work::{Shared, Worker};
 use crate::engine::{Engine, Result};
-use crate::spec::{Kind, Phase, PhaseResult, Plan, Settled};
+use crate::spec::{Kind, Phase, PhaseResult, Plan, Settled, Usage};
 use crate::workload::{Expect, Generator, Ops, Ranges};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs `phase`, and brings `expect` up to date.
+/// Runs `phase`, and brings `expect` up to date. The first phase is given the counters from before the open: bytes that
+/// the engine wrote ahead then, such as a log it prepared, are part of what the phase cost.
 pub fn run(
     plan: &Plan,
     phase: &Phase,
     engine: &dyn Engine,
     generator: &Generator,
     expect: &mut Expect,
+    opened: Option<Usage>,
 ) -> Result<PhaseResult> {
     let set = &generator.set;
     if phase.ops == 0 || phase.threads == 0 || phase.batch == 0 || phase.range_size == 0 {
@@ -44,7 +46,11 @@ pub fn run(
         + generator.values.memory()
         + expect.memory();
 
-    let before = resources::usage();
+    let mut before = resources::usage();
+    if let Some(opened) = opened {
+        before.write_bytes = opened.write_bytes;
+        before.cancelled_write_bytes = opened.cancelled_write_bytes;
+    }
     let mut result = timed(&shared)?;
     result.usage = resources::usage_since(&before);
     result.space = resources::space(&plan.dir);

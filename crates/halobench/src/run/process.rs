@@ -54,17 +54,14 @@ fn converse(
         let _ = child.kill();
     }
     interrupt::set_child(None);
-    let stderr = child.stderr.take();
     // The pipe to its standard input closes here at the latest.
     drop(child.stdin.take());
     let status = child.wait().map_err(|e| format!("waiting for the process: {e}"))?;
-    match told? {
-        Some(stderr_tail) if outcome.ending.is_none() && outcome.error.is_none() => {
-            drop(stderr);
-            Err(format!("the process died ({}){}", death(status), tail(&stderr_tail)))
-        }
-        _ => Ok(()),
+    let last_words = told?;
+    if outcome.ending.is_none() && outcome.error.is_none() {
+        return Err(format!("the process died ({}){}", death(status), tail(&last_words)));
     }
+    Ok(())
 }
 
 /// Reads events until the child closes its output; the end of its standard error.
@@ -75,7 +72,7 @@ fn talk(
     outcome: &mut Outcome,
     doing: &mut String,
     begin: &mut dyn FnMut(&str),
-) -> Result<Option<VecDeque<String>>, String> {
+) -> Result<VecDeque<String>, String> {
     let deadline = Instant::now() + timeout;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
@@ -116,7 +113,7 @@ fn talk(
         }
     }
     let _ = reader.join();
-    Ok(Some(errors.join().unwrap_or_default()))
+    Ok(errors.join().unwrap_or_default())
 }
 
 fn last_lines(stream: impl Read) -> VecDeque<String> {

@@ -157,7 +157,7 @@ fn aligned(cells: &[Vec<String>]) -> String {
     out
 }
 
-/// The table in a sentence: how many comparisons Halocline wins, and which it loses.
+/// The table in words: how many comparisons Halocline wins, and each that it loses.
 pub fn verdict(ratios: &[Ratio]) -> String {
     if ratios.is_empty() {
         return "No other engine was measured, so there is nothing to compare.".into();
@@ -165,14 +165,14 @@ pub fn verdict(ratios: &[Ratio]) -> String {
     let behind: Vec<_> = ratios
         .iter()
         .filter(|ratio| ratio.ratio < 1.0)
-        .map(|ratio| format!("{} against {} ({:.2}x)", ratio.what, ratio.peer, ratio.ratio))
+        .map(|ratio| format!("\n  {} against {} ({:.2}x)", ratio.what, ratio.peer, ratio.ratio))
         .collect();
     let ahead = ratios.len() - behind.len();
     let mut text = format!("Halocline is ahead in {ahead} of {} comparisons", ratios.len());
     if behind.is_empty() {
         text.push('.');
     } else {
-        text.push_str(&format!("; it is behind in {}.", behind.join(", ")));
+        text.push_str(&format!("; it is behind in:{}", behind.concat()));
     }
     text
 }
@@ -215,7 +215,7 @@ mod tests {
         assert!(!table.contains("Gone"));
         assert_eq!(
             verdict(&ratios),
-            "Halocline is ahead in 5 of 6 comparisons; it is behind in disk against Other (0.25x)."
+            "Halocline is ahead in 5 of 6 comparisons; it is behind in:\n  disk against Other (0.25x)"
         );
     }
 

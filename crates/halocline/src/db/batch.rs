@@ -80,7 +80,7 @@ impl WriteBatch {
 
     fn touch(&mut self, family: &ColumnFamily) {
         if family.id() != 0 && !self.families.iter().any(|f| f.same(family)) {
-            self.families.push(family.clone());
+            self.families.push(family.weak());
         }
     }
 

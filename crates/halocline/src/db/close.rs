@@ -1,9 +1,10 @@
 //! Closing: the last handle, or an explicit call, flushes, stops the threads and records a clean end.
 
 use super::core::{Core, closed, lock};
-use crate::Result;
+use crate::log::segment::FIRST;
 use crate::sync::{Arc, Mutex};
 use crate::tree::edit::Edit;
+use crate::{Error, Result};
 use std::thread::JoinHandle;
 
 /// What all handles of an open database share; dropping it closes the database.
@@ -23,38 +24,44 @@ impl Handle {
         let core = &self.core;
         let flushed =
             if core.options.read_only { Ok(()) } else { core.halt.check().and_then(|()| core.flush()) };
-        // From here on no commit is taken, so the flush can be made complete.
+        // From here on no commit is taken. One that was past the check either has its room, and is waited for, or
+        // will find the segment full, and then the database closed.
         core.halt.stop(closed());
+        // Wakes writers that wait for a flush with the rotation in hand.
+        core.signals.finished();
+        let rotation = lock(&core.rotation);
+        let active = Arc::clone(&core.version.load_arc().active);
+        let end = active.segment.close();
+        drop(rotation);
         core.in_flight.wait_below(u64::MAX - 1);
         lock(&core.signals.state).closing = true;
         core.signals.due.notify_all();
         core.signals.done.notify_all();
         let panicked = threads.into_iter().map(JoinHandle::join).filter(std::result::Result::is_err).count();
         debug_assert_eq!(panicked, 0, "the threads catch their panics");
-        let ended = flushed.and_then(|()| self.record_end());
+        let ended = flushed.and_then(|()| self.record_end(end.seal_at));
         *lock(&core.manifest) = None;
         *lock(&core.directory_lock) = None;
         ended
     }
 
-    /// Records in the manifest that the log is empty, or what is still in it.
-    fn record_end(&self) -> Result<()> {
+    /// Records in the manifest that the log is empty, or what is still in it. The active segment's records end at
+    /// `end`; `None` if another thread sealed it.
+    fn record_end(&self, end: Option<u64>) -> Result<()> {
         let core = &self.core;
         if core.options.read_only {
             return Ok(());
         }
         let version = core.version.load_arc();
+        let active = &version.active.segment;
+        let empty = end == Some(FIRST);
+        if let Some(at) = end.filter(|_| !empty) {
+            active.seal(at)?;
+        }
         let mut segments = Vec::new();
-        for mem in version.sealed.iter().rev().chain(std::iter::once(&version.active)) {
-            let segment = &mem.segment;
-            if segment.raw().file.is_none() || segment.is_untouched() {
-                continue;
-            }
-            if !segment.is_sealed()
-                && let Some(at) = segment.close().seal_at
-            {
-                segment.seal(at)?;
-            }
+        let sealed = version.sealed.iter().rev().map(|mem| &mem.segment);
+        for segment in sealed.chain((!empty).then_some(active)).filter(|segment| segment.raw().file.is_some())
+        {
             segment.sync()?;
             segments.push(segment.sealed());
         }
@@ -62,10 +69,10 @@ impl Handle {
         core.append(&mut manifest, &[Edit::Closed { segments }])?;
         drop(manifest);
         core.pool.clear()?;
-        if version.active.segment.is_untouched() && version.active.segment.raw().file.is_some() {
+        if empty && active.raw().file.is_some() {
             // Nothing is in it: the next open makes its own.
-            let path = &version.active.segment.raw().path;
-            core.vfs.remove(path).map_err(|e| crate::Error::io("remove an empty log segment", path, e))?;
+            let path = &active.raw().path;
+            core.vfs.remove(path).map_err(|e| Error::io("remove an empty log segment", path, e))?;
         }
         Ok(())
     }

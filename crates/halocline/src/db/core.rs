@@ -33,14 +33,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A segment and the memtable over it.
 pub(crate) struct Mem {
-    pub(crate) segment: Arc<Segment>,
+    // Dropped in this order: the memtable lets go of the segment's memory before the segment goes to the pool, which
+    // recycles only memory that nobody else has.
     pub(crate) memtable: Arc<Memtable>,
+    pub(crate) segment: Arc<Segment>,
 }
 
 impl Mem {
     pub(crate) fn new(segment: Segment) -> Arc<Mem> {
         let memtable = Memtable::new(Arc::clone(segment.memory()), segment.base());
-        Arc::new(Mem { segment: Arc::new(segment), memtable: Arc::new(memtable) })
+        Arc::new(Mem { memtable: Arc::new(memtable), segment: Arc::new(segment) })
     }
 }
 

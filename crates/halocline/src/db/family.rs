@@ -3,14 +3,14 @@
 use super::core::{Core, Ops, lock};
 use super::range::{self, KeyRange};
 use super::read::dropped;
-use super::{Cursor, Iter, invalid_name};
+use super::{Cursor, Db, Handle, Iter, invalid_name};
 use crate::sync::Arc;
 use crate::tree::edit::{Edit, MAX_NAME};
 use crate::{Error, ErrorKind, Result, Value};
 use std::fmt;
 
-/// A column family: a keyspace with its own tables, in one log with the others. The handle is cheap to clone and
-/// usable from any thread.
+/// A column family: a keyspace with its own tables, in one log with the others. The handle is cheap to clone, usable
+/// from any thread, and keeps the database open like a [`Db`] does.
 ///
 /// ```
 /// # fn main() -> halocline::Result<()> {
@@ -29,19 +29,31 @@ use std::fmt;
 #[derive(Clone)]
 pub struct ColumnFamily {
     core: Arc<Core>,
+    /// Keeps the database open; batches do without.
+    handle: Option<Arc<Handle>>,
     id: u32,
     name: Arc<str>,
 }
 
 impl ColumnFamily {
-    pub(super) fn find(core: &Arc<Core>, name: &str) -> Option<ColumnFamily> {
-        let version = core.version.load_arc();
+    pub(super) fn find(db: &Db, name: &str) -> Option<ColumnFamily> {
+        let version = db.core.version.load_arc();
         let family = version.tree.family_named(name)?;
-        Some(ColumnFamily { core: Arc::clone(core), id: family.id, name: Arc::from(&*family.name) })
+        Some(Self::new(db, family.id, name))
     }
 
-    pub(super) fn create(core: &Arc<Core>, name: &str) -> Result<ColumnFamily> {
-        if let Some(found) = Self::find(core, name) {
+    fn new(db: &Db, id: u32, name: &str) -> ColumnFamily {
+        ColumnFamily {
+            core: Arc::clone(&db.core),
+            handle: Some(Arc::clone(&db.handle)),
+            id,
+            name: Arc::from(name),
+        }
+    }
+
+    pub(super) fn create(db: &Db, name: &str) -> Result<ColumnFamily> {
+        let core = &db.core;
+        if let Some(found) = Self::find(db, name) {
             return Ok(found);
         }
         if name.is_empty() || name.len() > MAX_NAME {
@@ -54,7 +66,7 @@ impl ColumnFamily {
         }
         core.halt.check()?;
         let mut manifest = lock(&core.manifest);
-        if let Some(found) = Self::find(core, name) {
+        if let Some(found) = Self::find(db, name) {
             return Ok(found);
         }
         let id = manifest.as_ref().map_or(0, |m| m.state().next_family);
@@ -62,11 +74,16 @@ impl ColumnFamily {
             id.checked_add(1).ok_or_else(|| Error::invalid("no more column families can be created"))?;
         let edits = [Edit::AddFamily { id, name: name.into() }, Edit::NextFamily { id: next }];
         core.change_tree(&mut manifest, &edits)?;
-        Ok(ColumnFamily { core: Arc::clone(core), id, name: Arc::from(name) })
+        Ok(Self::new(db, id, name))
     }
 
     pub(crate) fn id(&self) -> u32 {
         self.id
+    }
+
+    /// A handle that does not keep the database open.
+    pub(crate) fn weak(&self) -> ColumnFamily {
+        ColumnFamily { handle: None, ..self.clone() }
     }
 
     pub(crate) fn same(&self, other: &ColumnFamily) -> bool {

@@ -76,12 +76,7 @@ impl Db {
 
     /// Copies the value of `key` into `buf`, which is cleared first; false if there is none.
     pub fn get_into(&self, key: impl AsRef<[u8]>, buf: &mut Vec<u8>) -> Result<bool> {
-        buf.clear();
-        let value = self.get(key)?;
-        if let Some(value) = &value {
-            buf.extend_from_slice(value);
-        }
-        Ok(value.is_some())
+        self.core.get_into(0, key.as_ref(), buf)
     }
 
     /// Whether `key` has a value. Decodes none.
@@ -150,12 +145,12 @@ impl Db {
 
     /// The column family of that name (1 to 1024 bytes), created durably if need be.
     pub fn column_family(&self, name: &str) -> Result<ColumnFamily> {
-        ColumnFamily::create(&self.core, name)
+        ColumnFamily::create(self, name)
     }
 
     /// The column family of that name, if it is there.
     pub fn find_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
-        Ok(ColumnFamily::find(&self.core, name))
+        Ok(ColumnFamily::find(self, name))
     }
 
     /// The names of the column families, `default` first, then in the order of their creation.
@@ -234,11 +229,6 @@ impl Core {
     pub(crate) fn cursor(&self, family: u32) -> Result<Cursor> {
         let (version, before) = self.view();
         Cursor::new(&version, family, before, &(Bound::Unbounded, Bound::Unbounded))
-    }
-
-    /// Fails once the database was closed.
-    fn check_open(&self) -> Result<()> {
-        self.halt.check_closed()
     }
 }
 

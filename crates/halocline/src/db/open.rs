@@ -54,7 +54,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
     let directory_lock = if options.read_only { None } else { Some(lock_directory(&*vfs, dir)?) };
 
     // Looked at again under the lock: another process may have been creating it.
-    let manifest = if Manifest::presence(&vfs, dir)? == Presence::Present {
+    let mut manifest = if Manifest::presence(&vfs, dir)? == Presence::Present {
         Manifest::recover(&vfs, dir, options.read_only)?
     } else {
         Manifest::create(
@@ -67,6 +67,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
     let database = manifest.database().first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
     let backing = backing(&options, dir)?;
     let state = manifest.state();
+    let next_id = state.next_id;
     let recovered = recovery::recover(&Place {
         vfs: &*vfs,
         dir,
@@ -76,6 +77,11 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         boot,
         read_only: options.read_only,
     })?;
+    if recovered.segments.is_empty() && recovered.next_base > manifest.state().log_floor && !options.read_only
+    {
+        // The first segment is gone, though later ones are there: no seal can lead to where the log goes on.
+        manifest.append(&[Edit::LogFloor { lsn: recovered.next_base }])?;
+    }
 
     let pool = Arc::new(Pool::new(
         Arc::clone(&vfs),
@@ -89,7 +95,6 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
     let (mems, active, group) = memtables(recovered, &pool, &*vfs, boot, database, &options)?;
     let tree: Arc<Tree<Table>> = Arc::new(Tree::default());
     let version = Version { active, sealed: mems, tree };
-    let next_id = state.next_id;
     let core = Core {
         dir: dir.to_path_buf(),
         vfs,

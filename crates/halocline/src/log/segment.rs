@@ -269,11 +269,6 @@ impl Segment {
         self.used() >= self.header.len / 2
     }
 
-    /// Whether nothing was ever reserved.
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.used() == FIRST
-    }
-
     /// What a clean close records of a sealed segment.
     pub(crate) fn sealed(&self) -> SealedSegment {
         SealedSegment { file: self.raw().number, base: self.base(), end: self.used(), sum: self.whole_sum() }

@@ -58,6 +58,8 @@ pub(crate) struct Memtable {
     nodes: Arena<Node, 2>,
     /// Older versions: entry u32 | next older u32. Number 0 is not used.
     chains: Arena<AtomicU64, 64>,
+    /// A node that a split made and did not need; 0: none.
+    spare: AtomicU32,
     /// Whether anything was inserted; written once, so that readers share its cache line.
     filled: AtomicBool,
     stripes: [Padded<Stripe>; STRIPES],
@@ -100,13 +102,14 @@ impl Memtable {
     pub(crate) fn new(memory: Arc<Mapping>, base: u64) -> Memtable {
         assert!(u32::try_from(memory.len()).is_ok(), "a memtable's memory is below 4 GiB");
         let nodes = Arena::new();
-        nodes.push(Node::new(0));
+        nodes.push(Node::new());
         let chains = Arena::new();
         chains.push(AtomicU64::new(0));
         Memtable {
             entries: Entries::new(memory, base),
             nodes,
             chains,
+            spare: AtomicU32::new(0),
             filled: AtomicBool::new(false),
             stripes: std::array::from_fn(|_| {
                 Padded(Stripe { versions: AtomicU64::new(0), hint: AtomicU32::new(NO_LEAF) })

@@ -118,10 +118,11 @@ pub(super) struct Rank {
 }
 
 impl Node {
-    pub(super) fn new(level: usize) -> Node {
+    /// An empty leaf.
+    pub(super) fn new() -> Node {
         Node {
             lock: AtomicU64::new(0),
-            meta: AtomicU64::new(Meta { count: 0, level, skip: 0, known: 0 }.pack()),
+            meta: AtomicU64::new(Meta { count: 0, level: 0, skip: 0, known: 0 }.pack()),
             fences: AtomicU64::new(Word::new(NONE, NONE).0),
             link: AtomicU32::new(0),
             run: AtomicU32::new(u32::from(u16::MAX)),

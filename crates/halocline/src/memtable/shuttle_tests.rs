@@ -8,8 +8,8 @@ use crate::sync::thread;
 use std::sync::Arc;
 
 fn explore(test: impl Fn() + Send + Sync + Clone + 'static) {
-    shuttle::check_random(test.clone(), 1500);
-    shuttle::check_pct(test, 1500, 3);
+    shuttle::check_random(test.clone(), 500);
+    shuttle::check_pct(test, 500, 3);
 }
 
 /// A log with entries written, none inserted: `keys` in this order, with their index as the value.

@@ -307,7 +307,7 @@ fn stress(load: Load) {
             scope.spawn(move || {
                 let mut n = 0;
                 while n < EACH {
-                    let batch = if mixed(thread * EACH + n) % 3 == 0 { 50.min(EACH - n) } else { 1 };
+                    let batch = if mixed(thread * EACH + n).is_multiple_of(3) { 50.min(EACH - n) } else { 1 };
                     let offsets: Vec<u32> = (n..n + batch)
                         .map(|n| log.write(Kind::Put, &key(thread, n), &(n * THREADS + thread).to_le_bytes()))
                         .collect();

@@ -36,7 +36,7 @@ impl BenchTable {
         entries: impl Iterator<Item = (K, V)>,
     ) -> BenchTable {
         let _ = std::fs::remove_file(path);
-        let file = RealVfs::default().open(path, OpenMode::CreateNew).expect("open");
+        let file = RealVfs.open(path, OpenMode::CreateNew).expect("open");
         let options = TableOptions {
             compression: if shape.lz4 { Codec::Lz4 } else { Codec::None },
             filter: if shape.fuse { FilterKind::Fuse8 } else { FilterKind::Bloom { bits_per_key: 12 } },

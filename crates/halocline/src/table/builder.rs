@@ -153,9 +153,9 @@ impl TableBuilder {
 
     fn write_page(&mut self, page: &PageBuilder) -> Result<()> {
         let offset = self.written + self.out.len() as u64;
-        let unit = u32::try_from(offset / 8).ok().filter(|&unit| unit < u32::MAX - (1 << 28));
+        let unit = u32::try_from(offset / 8).ok().filter(|&unit| unit < (1 << 31) - (1 << 28));
         let Some(unit) = unit.filter(|_| self.fences.has_room_for(page.first_key().len())) else {
-            return Err(Error::invalid("a table is full: at most 30 GB of pages and 2 GB of separators"));
+            return Err(Error::invalid("a table is full: at most 14 GB of pages and 2 GB of separators"));
         };
         self.fences.add(unit, page.first_key(), page.last_key());
         page.finish(&mut self.out, self.id, offset, self.options.group_bytes, &mut self.encoder);

@@ -8,13 +8,16 @@
 use super::{Checked, Damage, common_prefix, get_u32, head8};
 
 const CONTINUES: u32 = 1 << 31;
+/// So many heads are compared at once.
+const NEAR: usize = 4;
 
 /// The fences of a table.
 pub(super) struct Fences {
     /// How many bytes all separators but the first (which is empty) begin with, and those bytes.
     prefix: Box<[u8]>,
     heads: Box<[u64]>,
-    /// In units of 8 bytes; one more than pages: the end of the last.
+    /// In units of 8 bytes; one more than pages: the end of the last. The top bit is that of `key_ends`, so that a
+    /// search finds it where it looks anyway.
     offsets: Box<[u32]>,
     key_ends: Box<[u32]>,
     keys: Box<[u8]>,
@@ -79,14 +82,14 @@ impl Fences {
         };
         let (n, keys_len) = (pages as usize, keys_len as usize);
         // On 64 bits no overflow: both are below 2^32.
-        if n == 0 || bytes.len() != 8 + n * 8 + keys_len || pages_end % 8 != 0 {
+        if n == 0 || bytes.len() != 8 + n * 8 + keys_len || !pages_end.is_multiple_of(8) {
             return Err(MALFORMED);
         }
         let numbers = |bytes: &[u8]| -> Vec<u32> {
             bytes.as_chunks::<4>().0.iter().map(|c| u32::from_le_bytes(*c)).collect()
         };
         let mut offsets = numbers(&bytes[8..8 + n * 4]);
-        offsets.push(u32::try_from(pages_end / 8).map_err(|_| MALFORMED)?);
+        offsets.push(u32::try_from(pages_end / 8).ok().filter(|&end| end < CONTINUES).ok_or(MALFORMED)?);
         let key_ends = numbers(&bytes[8 + n * 4..8 + n * 8]);
         let keys = &bytes[8 + n * 8..];
         if offsets[0] != 0 || !offsets.is_sorted_by(|a, b| a < b) {
@@ -102,6 +105,9 @@ impl Fences {
         }
         if end != keys_len {
             return Err(MALFORMED);
+        }
+        for (offset, key_end) in offsets.iter_mut().zip(&key_ends) {
+            *offset |= key_end & CONTINUES;
         }
         let mut fences = Fences {
             prefix: Box::default(),
@@ -164,14 +170,20 @@ impl Fences {
     /// Where page `i` lies: its offset and length.
     #[inline]
     pub(super) fn page(&self, i: usize) -> (u64, usize) {
-        let (start, end) = (u64::from(self.offsets[i]) * 8, u64::from(self.offsets[i + 1]) * 8);
+        let at = |i: usize| u64::from(self.offsets[i] & !CONTINUES) * 8;
+        let (start, end) = (at(i), at(i + 1));
         (start, (end - start) as usize)
+    }
+
+    /// Where the last page ends.
+    pub(super) fn end(&self) -> u64 {
+        u64::from(self.offsets[self.pages()]) * 8
     }
 
     /// Whether page `i` begins with another version of the last key of page `i - 1`.
     #[inline]
     pub(super) fn continues(&self, i: usize) -> bool {
-        self.key_ends[i] & CONTINUES != 0
+        self.offsets[i] & CONTINUES != 0
     }
 
     /// The separator in front of page `i`: greater than every key before it, at most its first key (or equal to
@@ -196,11 +208,18 @@ impl Fences {
             return 0;
         }
         let bucket = ((head - self.first) >> self.shift) as usize;
-        let Some(&[from, to]) = self.lookup.get(bucket..bucket + 2) else {
+        let Some(&[from, to]) = self.lookup.get(bucket..bucket.saturating_add(2)) else {
             return n - 1;
         };
         let (mut low, mut high) = (from as usize, to as usize);
-        // The first fence with a greater head; those with an equal one are settled below.
+        // The first fence with a greater head; those with an equal one are settled below. Where the table leaves few to
+        // choose from, all are compared, and those behind as well, which are greater: no branch to mispredict.
+        if high - low <= NEAR
+            && let Some(near) = self.heads.get(low..low + NEAR)
+        {
+            low += near.iter().map(|&h| usize::from(h <= head)).sum::<usize>();
+            high = low;
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if self.heads[middle] <= head {

@@ -50,7 +50,7 @@ impl Encoder {
         }
         // Counts up to the next try, which either resets it or goes on counting.
         self.failures += 1;
-        self.failures % TRY_EVERY == 0
+        self.failures.is_multiple_of(TRY_EVERY)
     }
 
     fn compress(&mut self, raw: &[u8], budget: usize, out: &mut Vec<u8>) -> Option<u8> {

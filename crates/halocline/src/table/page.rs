@@ -181,11 +181,22 @@ impl Page {
         Ok((head_len, start + 1..end))
     }
 
-    /// Asks for the cache lines of entry `i`'s key.
+    /// Asks for the cache lines of entry `i`'s value, or of the group it must be decoded from, while its key is still
+    /// being compared.
     #[inline]
-    pub(super) fn prefetch_tail(&self, bytes: &[u8], i: usize) {
-        if self.flags & EQUAL_SUFFIXES != 0 {
-            super::prefetch(bytes.as_ptr().wrapping_add(self.tails + i * self.suffix_len.saturating_sub(4)));
+    pub(super) fn prefetch_value(&self, bytes: &[u8], i: usize) {
+        let Ok(group) = self.group_of(bytes, i) else { return };
+        let (mut at, end) = match self.value_in_group(bytes, &group, i) {
+            Ok(range) if group.codec == super::group::RAW => {
+                (group.start + range.start, group.start + range.end)
+            }
+            _ => (group.start, group.end),
+        };
+        // The processor itself sees a stream after a few lines.
+        let end = end.min(at + 256);
+        while at < end {
+            super::prefetch(bytes.as_ptr().wrapping_add(at));
+            at += 64;
         }
     }
 
@@ -235,6 +246,18 @@ impl Page {
     /// The first entry whose key is `key` or greater (`entries` if there is none), and whether it is `key`.
     #[inline]
     pub(super) fn lower_bound(&self, bytes: &[u8], key: &[u8]) -> Checked<(usize, bool)> {
+        self.lower_bound_with(bytes, key, |_| ())
+    }
+
+    /// As [`lower_bound`](Page::lower_bound); calls `likely` with the entry that will probably be the answer, before
+    /// its suffix, which may have to come from memory, is compared.
+    #[inline]
+    pub(super) fn lower_bound_with(
+        &self,
+        bytes: &[u8],
+        key: &[u8],
+        likely: impl FnOnce(usize),
+    ) -> Checked<(usize, bool)> {
         let prefix = self.prefix(bytes);
         let Some(suffix) = key.strip_prefix(prefix) else {
             return Ok((if key < prefix { 0 } else { self.entries }, false));
@@ -247,6 +270,7 @@ impl Page {
         if heads.get(low).is_none_or(|h| u32::from_le_bytes(*h) != head) {
             return Ok((low, false));
         }
+        likely(low);
         let mut high = low + 1;
         while heads.get(high).is_some_and(|h| u32::from_le_bytes(*h) == head) {
             high += 1;

@@ -5,11 +5,10 @@ use super::{common_prefix, group, head4};
 use crate::entry::Kind;
 use crate::io::checksum::{checksum, place};
 
-/// What an entry counts for in the filling of a page, beside its key and value.
-const OVERHEAD: usize = 8;
-/// Bytes of keys a page may hold before another is added: tail offsets are 16 bits.
-const MAX_KEYS: usize = 56 << 10;
-
+/// What an entry counts for in the filling of a page, beside its key and value, and a page beside its entries. Entries
+/// of equal lengths take less, others a little more.
+const OVERHEAD: usize = 2;
+const FIXED: usize = 80;
 /// Entries to become one page.
 #[derive(Default)]
 pub(super) struct PageBuilder {
@@ -28,11 +27,12 @@ impl PageBuilder {
         self.key_ends.is_empty()
     }
 
-    /// Whether an entry of these lengths should begin a new page instead.
+    /// Whether an entry of these lengths should begin a new page instead. With pages of at most 32 KiB this also keeps
+    /// the number of entries, and all offsets but a last one's end, within 16 bits.
     #[inline]
     pub(super) fn is_full_for(&self, key_len: usize, value_len: usize, page_bytes: usize) -> bool {
-        let used = self.keys.len() + self.values.len() + self.key_ends.len() * OVERHEAD;
-        !self.is_empty() && (used + key_len + value_len + OVERHEAD > page_bytes || self.keys.len() > MAX_KEYS)
+        let used = self.keys.len() + self.values.len() + self.key_ends.len() * OVERHEAD + FIXED;
+        !self.is_empty() && used + key_len + value_len + OVERHEAD > page_bytes
     }
 
     #[inline]
@@ -193,7 +193,7 @@ impl PageBuilder {
             entry[8..10].copy_from_slice(&first.to_le_bytes());
             entry[10] = codec;
         }
-        while (out.len() - base) % 8 != 0 {
+        while !(out.len() - base).is_multiple_of(8) {
             out.push(0);
         }
 

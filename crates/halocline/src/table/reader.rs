@@ -55,6 +55,8 @@ thread_local! {
     static GROUP: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
+/// Cache lines at the front of a page that a search is likely to touch: a key section of 16-byte keys.
+const KEY_LINES: usize = 10;
 /// Larger buffers are not kept.
 const KEEP: usize = 256 << 10;
 
@@ -166,7 +168,7 @@ impl Table {
 
     /// The newest version of `key` below `before` (one stored as 0 always is). Does not ask the filter.
     pub(crate) fn get(&self, key: &[u8], before: u64) -> Result<Option<TableHit>> {
-        self.find(key, before, |found| {
+        self.find::<true, _>(key, before, |found| {
             let value = self.value_of(found)?;
             Ok(TableHit { kind: found.kind, version: found.version, value })
         })
@@ -174,12 +176,12 @@ impl Table {
 
     /// As [`get`](Table::get), of kind and version only: no value is decoded.
     pub(crate) fn contains(&self, key: &[u8], before: u64) -> Result<Option<(Kind, u64)>> {
-        self.find(key, before, |found| Ok((found.kind, found.version)))
+        self.find::<false, _>(key, before, |found| Ok((found.kind, found.version)))
     }
 
     /// As [`get`](Table::get), appending the value to `out`.
     pub(crate) fn get_into(&self, key: &[u8], before: u64, out: &mut Vec<u8>) -> Result<Option<(Kind, u64)>> {
-        self.find(key, before, |found| {
+        self.find::<true, _>(key, before, |found| {
             self.with_value(found, |_, value| out.extend_from_slice(value))?;
             Ok((found.kind, found.version))
         })
@@ -229,7 +231,11 @@ impl Table {
     /// number of entries; the error names file and offset.
     pub(crate) fn verify(self: &Arc<Self>) -> Result<u64> {
         let footer_offset = self.meta.file_len - FOOTER as u64;
-        Opened::read(&*self.file, &self.path, self.meta.id)?;
+        let Footer { filter, index, dictionary, .. } =
+            Opened::read(&*self.file, &self.path, self.meta.id)?.footer;
+        for section in [filter, index, dictionary] {
+            read_section(&*self.file, &self.path, self.meta.id, section)?;
+        }
         let mut seen = Properties::default();
         let mut cursor = self.cursor(Visibility::All).uncached();
         let mut last: Option<(Vec<u8>, u64)> = None;
@@ -283,6 +289,29 @@ impl Table {
         Ok(seen.entries)
     }
 
+    /// Has the front of page `i` fetched, if it is mapped: header, groups, heads and most suffixes are asked for
+    /// together, before the first of them is waited for.
+    #[inline]
+    pub(super) fn prefetch_keys(&self, i: usize) {
+        if let Pages::Mapped { mapping, .. } = &self.pages {
+            let start = mapping.as_ptr().wrapping_add(self.fences.page(i).0 as usize);
+            for line in 0..KEY_LINES {
+                prefetch(start.wrapping_add(line * 64));
+            }
+        }
+    }
+
+    /// Whether page `i` of a mapped table was read since the table was opened.
+    #[inline]
+    pub(super) fn was_touched(&self, i: usize) -> bool {
+        match &self.pages {
+            Pages::Mapped { verified, .. } => {
+                verified.get(i / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (i % 64) & 1 == 1)
+            }
+            Pages::Pread => false,
+        }
+    }
+
     /// The bytes of page `i`: of the mapping, or read into `buffer`.
     #[inline]
     pub(super) fn page_bytes<'a>(&'a self, i: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
@@ -299,22 +328,22 @@ impl Table {
                 Ok(bytes)
             }
             Pages::Pread => {
-                self.read_page(offset, len, buffer)?;
+                self.read(offset, len, buffer)?;
+                self.check_page(buffer, offset)?;
                 Ok(buffer)
             }
         }
     }
 
-    /// Reads page `i` into `buffer` and compares its checksum, whatever the access.
-    pub(super) fn read_page(&self, offset: u64, len: usize, buffer: &mut Vec<u8>) -> Result<()> {
+    /// Reads that part of the file into `buffer`, whatever the access. Nothing is checked.
+    pub(super) fn read(&self, offset: u64, len: usize, buffer: &mut Vec<u8>) -> Result<()> {
         buffer.resize(len, 0);
         self.file.read_exact_at(buffer, offset).map_err(|e| match e.kind() {
             std::io::ErrorKind::UnexpectedEof => {
                 Damage::Corrupt("it is shorter than it was").at(&self.path, offset)
             }
             _ => Error::io("read a table", &self.path, e).at(&self.path, offset),
-        })?;
-        self.check_page(buffer, offset)
+        })
     }
 
     #[inline]
@@ -323,7 +352,8 @@ impl Table {
         unsafe { mapping.slice(offset as usize, len) }
     }
 
-    fn check_page(&self, bytes: &[u8], offset: u64) -> Result<()> {
+    /// Compares the checksum of the page at `offset`.
+    pub(super) fn check_page(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let sum = get_u64(bytes, 0);
         if bytes.get(8..).map(|rest| checksum(rest, place(self.meta.id, offset))) != sum {
             return Err(Damage::Corrupt("a page's checksum does not match").at(&self.path, offset));
@@ -331,29 +361,29 @@ impl Table {
         Ok(())
     }
 
-    /// Finds the newest version of `key` below `before` and hands it to `f`.
+    /// Finds the newest version of `key` below `before` and hands it to `f`, which wants its value if `VALUE`.
     #[inline]
-    fn find<R>(
+    fn find<const VALUE: bool, R>(
         &self,
         key: &[u8],
         before: u64,
         mut f: impl FnMut(&Found<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
         let mut i = self.fences.first_page_for(key);
-        if let Pages::Mapped { mapping, .. } = &self.pages {
-            // Header, group table and heads: asked for together, before the first of them is waited for.
-            let start = mapping.as_ptr().wrapping_add(self.fences.page(i).0 as usize);
-            for line in 0..4 {
-                prefetch(start.wrapping_add(line * 64));
-            }
-        }
+        self.prefetch_keys(i);
         with_buffer(&PAGE, |buffer| {
             loop {
                 let offset = self.fences.page(i).0;
                 let bytes = self.page_bytes(i, buffer)?;
                 let at = |d: Damage| d.at(&self.path, offset);
                 let page = Page::parse(bytes).map_err(at)?;
-                let (mut entry, found) = page.lower_bound(bytes, key).map_err(at)?;
+                let (mut entry, found) = page
+                    .lower_bound_with(bytes, key, |entry| {
+                        if VALUE {
+                            page.prefetch_value(bytes, entry);
+                        }
+                    })
+                    .map_err(at)?;
                 if found {
                     loop {
                         let version = page.version(bytes, entry).map_err(at)?;

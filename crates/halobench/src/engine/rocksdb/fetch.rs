@@ -138,3 +138,30 @@ fn store(path: &Path, bytes: &[u8]) -> Result<()> {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_taken_out_of_the_package_and_stored_whole() {
+        let mut jar = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        jar.start_file("lib.so", zip::write::SimpleFileOptions::default()).unwrap();
+        jar.write_all(&[7; 100_000]).unwrap();
+        let jar = jar.finish().unwrap().into_inner();
+        assert!(unpack(&jar, "other.so").unwrap_err().starts_with("unpacking other.so"));
+        assert!(unpack(&jar[..50], "lib.so").is_err());
+        let library = unpack(&jar, "lib.so").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b.so");
+        store(&path, &library).unwrap();
+        store(&path, &library).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), [7; 100_000]);
+        assert_eq!(std::fs::read_dir(dir.path().join("a")).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_given_library_must_be_there() {
+        assert!(library(Some(Path::new("/nonexistent.so"))).unwrap_err().contains("is not a file"));
+    }
+}

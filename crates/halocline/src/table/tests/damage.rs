@@ -237,7 +237,9 @@ fn the_hook_runs_when_the_last_reader_is_gone() {
 
 /// A cache that takes everything.
 #[derive(Default)]
-struct Everything(std::sync::Mutex<std::collections::HashMap<(u64, u64), Arc<[u8]>>>);
+struct Everything(std::sync::Mutex<Groups>);
+
+type Groups = std::collections::HashMap<(u64, u64), Arc<[u8]>>;
 
 impl GroupCache for Everything {
     fn get(&self, table: u64, offset: u64) -> Option<Arc<[u8]>> {
