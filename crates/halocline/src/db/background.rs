@@ -88,22 +88,35 @@ fn wait(core: &Core, seen: &mut u64, timeout: Option<Duration>) -> bool {
     }
 }
 
+/// Lets a full disk be: requests do not end the wait, since failures make requests. False when the database closes.
+fn pause(core: &Core) -> bool {
+    let mut state = lock(&core.signals.state);
+    let until = std::time::Instant::now() + RETRY;
+    while !state.closing {
+        let Some(left) = until.checked_duration_since(std::time::Instant::now()) else { return true };
+        state = core.signals.due.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0;
+    }
+    false
+}
+
 fn is_closing(core: &Core) -> bool {
     lock(&core.signals.state).closing
 }
 
 fn flush_loop(core: &Core) -> Result<()> {
     let mut seen = u64::MAX;
-    let mut retry = None;
-    while wait(core, &mut seen, retry) {
-        retry = None;
+    let mut retry = false;
+    while if retry { pause(core) } else { wait(core, &mut seen, None) } {
+        retry = false;
         // With none sealed there is room for one more: this thread must not wait for itself.
-        if core.heat.is_consolidating() && core.version.load_arc().sealed.is_empty() {
-            match core.seal_active() {
+        let version = core.version.load_arc();
+        if core.heat.is_consolidating() && version.sealed.is_empty() {
+            match core.seal(&version.active) {
                 Err(e) if e.kind() == ErrorKind::NoSpace => {}
                 other => drop(other?),
             }
         }
+        drop(version);
         while let Some(mem) = core.version.load_arc().sealed.last().cloned() {
             if is_closing(core) {
                 return Ok(());
@@ -113,7 +126,7 @@ fn flush_loop(core: &Core) -> Result<()> {
                 Ok(()) => *lock(&core.flush_error) = None,
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
                     *lock(&core.flush_error) = Some(e);
-                    retry = Some(RETRY);
+                    retry = true;
                 }
                 Err(e) => return Err(e),
             }
@@ -122,7 +135,7 @@ fn flush_loop(core: &Core) -> Result<()> {
             core.signals.finished();
             // Merges may be due now, and the helper has segments to tidy.
             core.signals.request();
-            if retry.is_some() {
+            if retry {
                 break;
             }
         }
@@ -155,16 +168,16 @@ fn run_flush(core: &Core, job: FlushJob) -> Result<()> {
 
 fn merge_loop(core: &Core, slot: usize) -> Result<()> {
     let mut seen = u64::MAX;
-    let mut retry = None;
-    while wait(core, &mut seen, retry) {
-        retry = None;
+    let mut retry = false;
+    while if retry { pause(core) } else { wait(core, &mut seen, None) } {
+        retry = false;
         while let Some(picked) = pick(core) {
             let result = run_merge(core, &core.pacing.merges[slot], picked);
             match result {
                 Ok(()) => {}
                 Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
-                    retry = Some(RETRY);
+                    retry = true;
                     break;
                 }
                 Err(e) => return Err(e),

@@ -158,7 +158,9 @@ fn log_files(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<(u32, PathBuf, u64)>> {
         .into_iter()
         .filter_map(|e| {
             let number = e.name.strip_suffix(".log")?.parse().ok()?;
-            Some((number, path_of(dir, number), e.len))
+            let path = path_of(dir, number);
+            // Only names as this module spells them.
+            path.ends_with(&e.name).then_some((number, path, e.len))
         })
         .collect();
     files.sort();
