@@ -70,9 +70,9 @@ impl Handle {
         if !empty && !active.is_sealed() {
             return Err(Error::new(ErrorKind::Halted, "the log could not be sealed; reopening recovers it"));
         }
-        if core.backing == Backing::Anonymous && !empty {
+        if core.backing == Backing::Anonymous {
             // What was committed between the flush and the halt is nowhere but here.
-            for mem in version.sealed.iter().rev().chain([&version.active]) {
+            for mem in version.sealed.iter().rev().chain((!empty).then_some(&version.active)) {
                 let mut job = FlushJob::new(core, Arc::clone(mem))?;
                 while !job.is_done() {
                     job.step(core, QUANTUM).inspect_err(|_| job.abandon(core))?;
