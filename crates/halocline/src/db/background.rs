@@ -91,12 +91,10 @@ fn wait(core: &Core, seen: &mut u64, timeout: Option<Duration>) -> bool {
 /// Lets a full disk be: requests do not end the wait, since failures make requests. False when the database closes.
 fn pause(core: &Core) -> bool {
     let mut state = lock(&core.signals.state);
-    let until = std::time::Instant::now() + RETRY;
-    while !state.closing {
-        let Some(left) = until.checked_duration_since(std::time::Instant::now()) else { return true };
-        state = core.signals.due.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0;
+    if !state.closing {
+        state = core.signals.end.wait_timeout(state, RETRY).unwrap_or_else(|e| e.into_inner()).0;
     }
-    false
+    !state.closing
 }
 
 fn is_closing(core: &Core) -> bool {
@@ -239,12 +237,23 @@ fn consolidate(core: &Core, version: &Version, params: &Params, busy: &mut Busy)
     None
 }
 
+/// Gives a claim back, after a panic too: `close` waits for that.
+struct Claimed<'a>(&'a Core, u64);
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.busy).release(self.1);
+        self.0.signals.finished();
+    }
+}
+
 /// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
 pub(crate) fn run_merge(
     core: &Core,
     slot: &Mutex<Option<MergeJob>>,
     (family, job, ticket): Picked,
 ) -> Result<()> {
+    let claimed = Claimed(core, ticket);
     let result = if job.trivial {
         merge_job::move_or_drop(core, &job)
     } else {
@@ -253,10 +262,9 @@ pub(crate) fn run_merge(
             merge_turns(core, slot)
         })
     };
-    lock(&core.busy).release(ticket);
+    drop(claimed);
     update_rates(core);
     core.version.sweep();
-    core.signals.finished();
     // What was done may make more due.
     core.signals.request();
     result

@@ -38,6 +38,7 @@ impl Handle {
         core.in_flight.wait_below(u64::MAX - 1);
         lock(&core.signals.state).closing = true;
         core.signals.due.notify_all();
+        core.signals.end.notify_all();
         core.signals.done.notify_all();
         let panicked = threads.into_iter().map(JoinHandle::join).filter(std::result::Result::is_err).count();
         debug_assert_eq!(panicked, 0, "the threads catch their panics");

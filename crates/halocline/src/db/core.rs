@@ -121,6 +121,8 @@ pub(crate) struct Signals {
     pub(crate) due: Condvar,
     /// A flush or a merge finished, or failed.
     pub(crate) done: Condvar,
+    /// The database closes.
+    pub(crate) end: Condvar,
 }
 
 /// The state under [`Signals`].
