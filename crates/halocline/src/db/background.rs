@@ -90,22 +90,33 @@ fn wait(core: &Core, seen: &mut u64, timeout: Option<Duration>) -> bool {
     }
 }
 
+/// Lets a full disk be: requests do not end the wait, since failures make requests. False when the database closes.
+fn pause(core: &Core) -> bool {
+    let mut state = lock(&core.signals.state);
+    if !state.closing {
+        state = core.signals.end.wait_timeout(state, RETRY).unwrap_or_else(|e| e.into_inner()).0;
+    }
+    !state.closing
+}
+
 fn is_closing(core: &Core) -> bool {
     lock(&core.signals.state).closing
 }
 
 fn flush_loop(core: &Core, slot: usize) -> Result<()> {
     let mut seen = u64::MAX;
-    let mut retry = None;
-    while wait(core, &mut seen, retry) {
-        retry = None;
+    let mut retry = false;
+    while if retry { pause(core) } else { wait(core, &mut seen, None) } {
+        retry = false;
         // With none sealed there is room for one more: this thread must not wait for itself.
-        if core.heat.is_consolidating() && core.version.load_arc().sealed.is_empty() {
-            match core.seal_active() {
+        let version = core.version.load_arc();
+        if core.heat.is_consolidating() && version.sealed.is_empty() {
+            match core.seal(&version.active) {
                 Err(e) if e.kind() == ErrorKind::NoSpace => {}
                 other => drop(other?),
             }
         }
+        drop(version);
         while let Some(mem) = claim_memtable(core) {
             let base = mem.segment.base();
             let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, slot, job));
@@ -115,7 +126,7 @@ fn flush_loop(core: &Core, slot: usize) -> Result<()> {
                 Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
                     *lock(&core.flush_error) = Some(e);
-                    retry = Some(RETRY);
+                    retry = true;
                 }
                 Err(e) => return Err(e),
             }
@@ -124,7 +135,7 @@ fn flush_loop(core: &Core, slot: usize) -> Result<()> {
             core.signals.finished();
             // Merges may be due now, and the helper has segments to tidy.
             core.signals.request();
-            if retry.is_some() {
+            if retry {
                 break;
             }
         }
@@ -169,16 +180,16 @@ fn run_flush(core: &Core, slot: usize, job: FlushJob) -> Result<()> {
 
 fn merge_loop(core: &Core, slot: usize) -> Result<()> {
     let mut seen = u64::MAX;
-    let mut retry = None;
-    while wait(core, &mut seen, retry) {
-        retry = None;
+    let mut retry = false;
+    while if retry { pause(core) } else { wait(core, &mut seen, None) } {
+        retry = false;
         while let Some(picked) = pick(core) {
             let result = run_merge(core, &core.pacing.merges[slot], picked);
             match result {
                 Ok(()) => {}
                 Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
-                    retry = Some(RETRY);
+                    retry = true;
                     break;
                 }
                 Err(e) => return Err(e),
@@ -240,12 +251,23 @@ fn consolidate(core: &Core, version: &Version, params: &Params, busy: &mut Busy)
     None
 }
 
+/// Gives a claim back, after a panic too: `close` waits for that.
+struct Claimed<'a>(&'a Core, u64);
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.busy).release(self.1);
+        self.0.signals.finished();
+    }
+}
+
 /// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
 pub(crate) fn run_merge(
     core: &Core,
     slot: &Mutex<Option<MergeJob>>,
     (family, job, ticket): Picked,
 ) -> Result<()> {
+    let claimed = Claimed(core, ticket);
     let result = if job.trivial {
         merge_job::move_or_drop(core, &job)
     } else {
@@ -254,10 +276,9 @@ pub(crate) fn run_merge(
             merge_turns(core, slot)
         })
     };
-    lock(&core.busy).release(ticket);
+    drop(claimed);
     update_rates(core);
     core.version.sweep();
-    core.signals.finished();
     // What was done may make more due.
     core.signals.request();
     result

@@ -129,6 +129,8 @@ pub(crate) struct Signals {
     pub(crate) due: Condvar,
     /// A flush or a merge finished, or failed.
     pub(crate) done: Condvar,
+    /// The database closes.
+    pub(crate) end: Condvar,
 }
 
 /// The state under [`Signals`].
@@ -234,8 +236,10 @@ impl Core {
                 Ok(at) => break self.apply(mem, ops, at, len, body).map(|lsn| lsn + len)?,
                 Err(full) => {
                     let mem = Arc::clone(mem);
+                    // In flight until it is sealed: a close waits for that.
+                    self.finish_segment(&full, &mem)?;
                     drop((entered, version));
-                    self.rotate(&full, &mem, len)?;
+                    self.rotate(&mem, len)?;
                 }
             }
         };
@@ -279,11 +283,16 @@ impl Core {
         Ok(lsn)
     }
 
-    /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
-    pub(crate) fn rotate(&self, full: &Full, mem: &Arc<Mem>, need: u64) -> Result<()> {
-        if let Some(at) = full.seal_at {
-            mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone()))?;
+    /// Seals the segment of `mem`, if that is up to this thread.
+    fn finish_segment(&self, full: &Full, mem: &Mem) -> Result<()> {
+        match full.seal_at {
+            Some(at) => mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone())),
+            None => Ok(()),
         }
+    }
+
+    /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
+    pub(crate) fn rotate(&self, mem: &Arc<Mem>, need: u64) -> Result<()> {
         let _rotation = lock(&self.rotation);
         let mut backoff = Backoff::default();
         loop {
@@ -343,14 +352,21 @@ impl Core {
     /// Seals the active memtable if there is anything in it; the address below which all must be flushed.
     pub(crate) fn seal_active(&self) -> Result<u64> {
         self.halt.check()?;
-        let version = self.version.load_arc();
-        let mem = Arc::clone(&version.active);
-        drop(version);
+        let mem = Arc::clone(&self.version.load_arc().active);
+        self.seal(&mem)
+    }
+
+    /// As `seal_active`, of a memtable that was active. It waits for a flush only if as many as writers may leave
+    /// behind were sealed before `mem`.
+    pub(crate) fn seal(&self, mem: &Arc<Mem>) -> Result<u64> {
         if mem.segment.position() == mem.segment.base() + crate::log::segment::FIRST {
             return Ok(mem.segment.base());
         }
+        let entered = self.in_flight.enter(mem.segment.position());
         let full = mem.segment.close();
-        self.rotate(&full, &mem, 0)?;
+        self.finish_segment(&full, mem)?;
+        drop(entered);
+        self.rotate(mem, 0)?;
         Ok(mem.segment.next_base())
     }
 

@@ -100,7 +100,7 @@ impl GroupSync {
         self.changed.notify_all();
         // The mark lets recovery tell damage from a torn tail.
         match outcome? {
-            Some((segment, durable)) => segment.mark(durable),
+            Some((segment, durable)) => segment.mark(durable, in_flight),
             None => Ok(()),
         }
     }

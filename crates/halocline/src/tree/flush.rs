@@ -108,6 +108,8 @@ impl FlushJob {
 
     /// As `step`; a failure is kept for the thread whose job it is.
     pub(crate) fn step_or_fail(&mut self, core: &Core, entries: usize) {
+        // Should the step panic, in whatever thread, the job is half done and must not be gone on with.
+        self.failure = Some(Error::new(ErrorKind::Halted, "a step of this job panicked"));
         self.failure = self.step(core, entries).err();
     }
 
