@@ -157,7 +157,10 @@ fn a_compaction_that_outlives_close_removes_nothing_of_the_next_handle() {
     gate.arm();
     let compactor = {
         let db = db.clone();
-        std::thread::Builder::new().name("compactor".into()).spawn(move || drop(db.compact_range(..))).unwrap()
+        std::thread::Builder::new()
+            .name("compactor".into())
+            .spawn(move || drop(db.compact_range(..)))
+            .unwrap()
     };
     gate.wait_reached();
     let (closed, was_closed) = channel();

@@ -362,6 +362,8 @@ impl Core {
         if mem.segment.position() == mem.segment.base() + crate::log::segment::FIRST {
             return Ok(mem.segment.base());
         }
+        // Room for the next segment first: a full disk is no reason to close one that writers could still use.
+        self.pool.prepare()?;
         let entered = self.in_flight.enter(mem.segment.position());
         let full = mem.segment.close();
         self.finish_segment(&full, mem)?;
@@ -463,6 +465,9 @@ impl Core {
             return self.flush();
         }
         let tail = self.version.pin().tail();
+        if self.group.is_settled(tail) {
+            return Ok(());
+        }
         self.group.wait(tail, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone()))
     }
 }
