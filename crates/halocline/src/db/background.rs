@@ -97,9 +97,8 @@ fn flush_loop(core: &Core) -> Result<()> {
     let mut retry = None;
     while wait(core, &mut seen, retry) {
         retry = None;
-        // With none sealed there is room for one more: this thread must not wait for itself.
-        if core.heat.is_consolidating() && core.version.load_arc().sealed.is_empty() {
-            match core.seal_active() {
+        if core.heat.is_consolidating() {
+            match core.seal_active_unless_busy() {
                 Err(e) if e.kind() == ErrorKind::NoSpace => {}
                 other => drop(other?),
             }

@@ -1,10 +1,12 @@
 //! Closing: the last handle, or an explicit call, flushes, stops the threads and records a clean end.
 
-use super::core::{Core, closed, lock};
-use crate::log::segment::FIRST;
+use super::core::{Core, Mem, closed, lock};
+use crate::log::segment::{Backing, FIRST};
 use crate::sync::{Arc, Mutex};
 use crate::tree::edit::Edit;
-use crate::{Error, Result};
+use crate::tree::flush::FlushJob;
+use crate::tree::pacing::QUANTUM;
+use crate::{Error, ErrorKind, Result};
 use std::thread::JoinHandle;
 
 /// What all handles of an open database share; dropping it closes the database.
@@ -39,6 +41,12 @@ impl Handle {
         core.signals.done.notify_all();
         let panicked = threads.into_iter().map(JoinHandle::join).filter(std::result::Result::is_err).count();
         debug_assert_eq!(panicked, 0, "the threads catch their panics");
+        // Callers' own merges end too: they must not touch a file once the directory is another handle's.
+        let mut state = lock(&core.signals.state);
+        while lock(&core.busy).len() > 0 {
+            state = core.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+        drop(state);
         let ended = flushed.and_then(|()| self.record_end(end.seal_at));
         *lock(&core.manifest) = None;
         *lock(&core.directory_lock) = None;
@@ -58,6 +66,14 @@ impl Handle {
         if let Some(at) = end.filter(|_| !empty) {
             active.seal(at)?;
         }
+        if !empty && !active.is_sealed() {
+            return Err(Error::new(ErrorKind::Halted, "the log could not be sealed; reopening recovers"));
+        }
+        if core.backing == Backing::Anonymous {
+            // There is no log to hold what was committed since the flush.
+            let mems = version.sealed.iter().rev().chain((!empty).then_some(&version.active));
+            mems.cloned().try_for_each(|mem| flush_here(core, mem))?;
+        }
         let mut segments = Vec::new();
         let sealed = version.sealed.iter().rev().map(|mem| &mem.segment);
         for segment in sealed.chain((!empty).then_some(active)).filter(|segment| segment.raw().file.is_some())
@@ -76,6 +92,19 @@ impl Handle {
         }
         Ok(())
     }
+}
+
+/// Flushes a sealed memtable in this thread.
+fn flush_here(core: &Core, mem: Arc<Mem>) -> Result<()> {
+    let mut job = FlushJob::new(core, mem)?;
+    let mut work = || {
+        while !job.is_done() {
+            job.step(core, QUANTUM)?;
+        }
+        job.finish(core)
+    };
+    let result = work();
+    result.inspect_err(|_| job.abandon(core))
 }
 
 impl Drop for Handle {

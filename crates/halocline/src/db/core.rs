@@ -85,6 +85,14 @@ impl Halt {
         if self.halted.load(Ordering::Relaxed) { Err(self.error()) } else { Ok(()) }
     }
 
+    /// Fails after a failure; being closed is none.
+    pub(crate) fn check_failed(&self) -> Result<()> {
+        match self.check() {
+            Err(e) if e.kind() != ErrorKind::Closed => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     /// Fails once the database was closed; other failures leave reads possible.
     pub(crate) fn check_closed(&self) -> Result<()> {
         match self.check() {
@@ -224,10 +232,12 @@ impl Core {
             let entered = self.in_flight.enter(mem.segment.position());
             match mem.segment.reserve(len) {
                 Ok(at) => break self.apply(mem, ops, at, len, body).map(|lsn| lsn + len)?,
-                Err(full) => {
+                Err(mut full) => {
                     let mem = Arc::clone(mem);
+                    // While still in flight, so that a close that waits for writers finds the segment sealed.
+                    self.seal(&mem, &mut full)?;
                     drop((entered, version));
-                    self.rotate(&full, &mem, len)?;
+                    self.rotate(full, &mem, len)?;
                 }
             }
         };
@@ -236,7 +246,7 @@ impl Core {
         match (self.backing, rank) {
             (_, 0) | (Backing::Mapped | Backing::Written, 1) => Ok(()),
             (Backing::Anonymous, _) => self.flush(),
-            _ => self.group.wait(end, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone())),
+            _ => self.wait_durable(end),
         }
     }
 
@@ -271,12 +281,23 @@ impl Core {
         Ok(lsn)
     }
 
-    /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
-    pub(crate) fn rotate(&self, full: &Full, mem: &Arc<Mem>, need: u64) -> Result<()> {
-        if let Some(at) = full.seal_at {
-            mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone()))?;
+    /// Writes the seal if that is this thread's to do.
+    fn seal(&self, mem: &Mem, full: &mut Full) -> Result<()> {
+        match full.seal_at.take() {
+            Some(at) => mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone())),
+            None => Ok(()),
         }
+    }
+
+    /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
+    pub(crate) fn rotate(&self, mut full: Full, mem: &Arc<Mem>, need: u64) -> Result<()> {
+        self.seal(mem, &mut full)?;
         let _rotation = lock(&self.rotation);
+        self.rotate_locked(mem, need)
+    }
+
+    /// The part of `rotate` that one thread at a time does, with `rotation` locked.
+    fn rotate_locked(&self, mem: &Arc<Mem>, need: u64) -> Result<()> {
         let mut backoff = Backoff::default();
         loop {
             self.halt.check()?;
@@ -341,9 +362,29 @@ impl Core {
         if mem.segment.position() == mem.segment.base() + crate::log::segment::FIRST {
             return Ok(mem.segment.base());
         }
-        let full = mem.segment.close();
-        self.rotate(&full, &mem, 0)?;
+        let entered = self.in_flight.enter(mem.segment.position());
+        let mut full = mem.segment.close();
+        self.seal(&mem, &mut full)?;
+        drop(entered);
+        self.rotate(full, &mem, 0)?;
         Ok(mem.segment.next_base())
+    }
+
+    /// As `seal_active`, for the flush thread: never waits for a flush. Does nothing while another thread rotates, since
+    /// that one may be waiting for this.
+    pub(crate) fn seal_active_unless_busy(&self) -> Result<()> {
+        let Ok(_rotation) = self.rotation.try_lock() else { return Ok(()) };
+        self.halt.check()?;
+        let version = self.version.load_arc();
+        let mem = &version.active;
+        if !version.sealed.is_empty() || mem.segment.used() == crate::log::segment::FIRST {
+            return Ok(());
+        }
+        let entered = self.in_flight.enter(mem.segment.position());
+        let mut full = mem.segment.close();
+        self.seal(mem, &mut full)?;
+        drop(entered);
+        self.rotate_locked(mem, 0)
     }
 
     /// Writes everything committed so far to tables, and waits for it.
@@ -439,7 +480,13 @@ impl Core {
             return self.flush();
         }
         let tail = self.version.pin().tail();
-        self.group.wait(tail, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone()))
+        self.wait_durable(tail)
+    }
+
+    /// Waits until everything below `address` is durable; a failure stops all writes.
+    fn wait_durable(&self, address: u64) -> Result<()> {
+        let sound = || self.halt.check_failed();
+        self.group.wait(address, &self.in_flight, sound).inspect_err(|e| self.halt.stop(e.clone()))
     }
 }
 

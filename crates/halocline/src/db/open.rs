@@ -77,7 +77,8 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         boot,
         read_only: options.read_only,
     })?;
-    if recovered.segments.is_empty() && recovered.next_base > manifest.state().log_floor && !options.read_only {
+    if recovered.segments.is_empty() && recovered.next_base > manifest.state().log_floor && !options.read_only
+    {
         // The first segment is gone, though later ones are there: no seal can lead to where the log goes on.
         manifest.append(&[Edit::LogFloor { lsn: recovered.next_base }])?;
     }

@@ -54,8 +54,14 @@ impl GroupSync {
         self.lock().syncs
     }
 
-    /// Returns when everything below `address` is durable.
-    pub(crate) fn wait(&self, address: u64, in_flight: &InFlight) -> Result<()> {
+    /// Returns when everything below `address` is durable. `sound` fails if a write to the log has failed: what lies
+    /// behind it is then not part of a prefix, and neither is it acknowledged, nor marked as durable.
+    pub(crate) fn wait(
+        &self,
+        address: u64,
+        in_flight: &InFlight,
+        sound: impl Fn() -> Result<()>,
+    ) -> Result<()> {
         let mut state = self.lock();
         loop {
             if state.durable >= address {
@@ -79,7 +85,7 @@ impl GroupSync {
 
         let target = segments.last().map_or(address, |s| s.position());
         in_flight.wait_below(target);
-        let result = segments.iter().try_for_each(|s| s.sync());
+        let result = sound().and_then(|()| segments.iter().try_for_each(|s| s.sync()));
 
         let mut state = self.lock();
         state.leading = false;
@@ -100,7 +106,11 @@ impl GroupSync {
         self.changed.notify_all();
         // The mark lets recovery tell damage from a torn tail.
         match outcome? {
-            Some((segment, durable)) => segment.mark(durable),
+            Some((segment, durable)) => {
+                // A flush or a close that waits for the writers of the segment waits for the mark too.
+                let _entered = in_flight.enter(segment.position());
+                segment.mark(durable)
+            }
             None => Ok(()),
         }
     }
