@@ -50,10 +50,15 @@ impl Owned {
         match found {
             Some(value) => {
                 let version = version_of(value);
-                assert!((least..=most).contains(&version), "version {version}, acknowledged {least}, attempted {most}");
+                assert!(
+                    (least..=most).contains(&version),
+                    "version {version}, acknowledged {least}, attempted {most}"
+                );
                 assert!(!is_removal(version));
             }
-            None => assert!((least..=most).any(is_removal), "nothing, acknowledged {least}, attempted {most}"),
+            None => {
+                assert!((least..=most).any(is_removal), "nothing, acknowledged {least}, attempted {most}")
+            }
         }
     }
 }
@@ -115,14 +120,19 @@ fn linearizable(options: Options) {
                 let mut held: Vec<(Snapshot, Vec<(usize, Option<Vec<u8>>)>)> = Vec::new();
                 while !done.load(SeqCst) {
                     reads.fetch_add(1, SeqCst);
-                    let acknowledged = || -> Vec<u64> { owned.iter().map(|o| o.acknowledged.load(SeqCst)).collect() };
+                    let acknowledged =
+                        || -> Vec<u64> { owned.iter().map(|o| o.acknowledged.load(SeqCst)).collect() };
                     match rng.below(40) {
                         0 => {
                             let least = acknowledged();
                             let found: BTreeMap<_, _> = if rng.once_in(2) {
                                 db.iter().map(|e| e.unwrap()).map(|(k, v)| (k.to_vec(), v.to_vec())).collect()
                             } else {
-                                db.iter().rev().map(|e| e.unwrap()).map(|(k, v)| (k.to_vec(), v.to_vec())).collect()
+                                db.iter()
+                                    .rev()
+                                    .map(|e| e.unwrap())
+                                    .map(|(k, v)| (k.to_vec(), v.to_vec()))
+                                    .collect()
                             };
                             for i in (0..owned.len()).filter(|i| !in_second(*i)) {
                                 owned[i].check(least[i], found.get(&key(i)).map(Vec::as_slice));
@@ -170,7 +180,8 @@ fn linearizable(options: Options) {
                         6..=8 => {
                             let some: Vec<usize> =
                                 (0..20).map(|_| rng.below(owned.len() as u64 / 2) as usize * 2).collect();
-                            let least: Vec<u64> = some.iter().map(|i| owned[*i].acknowledged.load(SeqCst)).collect();
+                            let least: Vec<u64> =
+                                some.iter().map(|i| owned[*i].acknowledged.load(SeqCst)).collect();
                             let keys: Vec<_> = some.iter().map(|i| key(*i)).collect();
                             let values = db.multi_get(&keys).unwrap();
                             for ((i, least), value) in some.iter().zip(least).zip(values) {
@@ -216,13 +227,21 @@ fn linearizable(options: Options) {
 fn no_read_misses_what_was_acknowledged_nor_sees_an_older_version() {
     linearizable(sim(1).write_buffer(128 << 10).log_mode(LogMode::Mapped).compaction_threads(2));
     linearizable(
-        sim(2).write_buffer(64 << 10).log_mode(LogMode::Written).compaction(Compaction::Leveled).cache(64 << 10),
+        sim(2)
+            .write_buffer(64 << 10)
+            .log_mode(LogMode::Written)
+            .compaction(Compaction::Leveled)
+            .cache(64 << 10),
     );
     linearizable(
         sim(3).write_buffer(64 << 10).durability(Durability::None).compaction(Compaction::Tiered).cache(0),
     );
     linearizable(
-        sim(4).write_buffer(256 << 10).durability(Durability::Sync).table_access(TableAccess::Pread).compaction_threads(3),
+        sim(4)
+            .write_buffer(256 << 10)
+            .durability(Durability::Sync)
+            .table_access(TableAccess::Pread)
+            .compaction_threads(3),
     );
 }
 
@@ -253,7 +272,9 @@ fn snapshots_and_iterators_see_batches_whole() {
                             balances[family][to as usize] += amount;
                             for i in [from, to] {
                                 let balance = balances[family][i as usize];
-                                let value = [balance.to_le_bytes().to_vec(), vec![7; rng.below(200) as usize]].concat();
+                                let value =
+                                    [balance.to_le_bytes().to_vec(), vec![7; rng.below(200) as usize]]
+                                        .concat();
                                 match (family, balance == 0) {
                                     (0, true) => batch.delete(account(w, i)),
                                     (0, false) => batch.put(account(w, i), value),
@@ -357,7 +378,11 @@ fn families_come_and_go_under_load() {
                     }
                     assert!(db.drop_column_family(&name).unwrap());
                     assert_eq!(own.get(b"a").unwrap_err().kind(), ErrorKind::Missing);
-                    assert_eq!(db.write(&batch).unwrap_err().kind(), ErrorKind::Missing, "a batch for a dropped family");
+                    assert_eq!(
+                        db.write(&batch).unwrap_err().kind(),
+                        ErrorKind::Missing,
+                        "a batch for a dropped family"
+                    );
                     assert_eq!(iter.count(), 30, "an iterator from before the drop");
                 }
             });
@@ -383,7 +408,8 @@ fn a_hot_key_takes_bounded_memory_and_disk() {
             let db = &db;
             scope.spawn(move || {
                 for i in 0..total / 4 {
-                    db.put(if i % 2 == 0 { b"hot".to_vec() } else { vec![t as u8] }, i.to_le_bytes()).unwrap();
+                    db.put(if i % 2 == 0 { b"hot".to_vec() } else { vec![t as u8] }, i.to_le_bytes())
+                        .unwrap();
                     if i % 10_000 == 0 {
                         let stats = db.stats();
                         assert!(stats.memory.memtables + stats.memory.segments < 24 << 20, "{stats:?}");
@@ -404,8 +430,11 @@ fn a_hot_key_takes_bounded_memory_and_disk() {
 fn what_was_taken_from_a_database_outlives_it() {
     for real in [false, true] {
         let dir = tempfile::tempdir().unwrap();
-        let (options, path) =
-            if real { (Options::new(), dir.path().join("db")) } else { (sim(8), std::path::PathBuf::from("/db")) };
+        let (options, path) = if real {
+            (Options::new(), dir.path().join("db"))
+        } else {
+            (sim(8), std::path::PathBuf::from("/db"))
+        };
         for access in [TableAccess::Mapped, TableAccess::Pread] {
             let options = options.clone().write_buffer(64 << 10).table_access(access);
             let db = options.clone().open(&path).unwrap();
@@ -430,6 +459,11 @@ fn what_was_taken_from_a_database_outlives_it() {
             db.compact_range(..).unwrap();
             put(0, 4000);
             drop(db);
+            // A column family keeps it open.
+            let refused = options.clone().open(&path).map(|_| ()).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Locked);
+            second.put(b"k", b"v").unwrap();
+            drop(second);
             // Another handle can have it while those live, and change it.
             let other = options.clone().open(&path).unwrap();
             for i in 0..500u64 {
@@ -446,11 +480,13 @@ fn what_was_taken_from_a_database_outlives_it() {
             cursor.seek(77u64.to_be_bytes()).unwrap();
             assert!(cursor.value().unwrap() == expected(77));
             for i in (0..500u64).step_by(7) {
-                assert!(snapshot.get(i.to_be_bytes()).unwrap().unwrap() == expected(i), "a snapshot of a closed database");
+                assert!(
+                    snapshot.get(i.to_be_bytes()).unwrap().unwrap() == expected(i),
+                    "a snapshot of a closed database"
+                );
             }
             assert_eq!(snapshot.iter().count(), 500);
-            assert_eq!(second.put(b"k", b"v").unwrap_err().kind(), ErrorKind::Closed);
-            drop((snapshot, second, iter, rev, cursor));
+            drop((snapshot, iter, rev, cursor));
             let last = options.open(&path).unwrap();
             assert_eq!(last.iter().count(), 0);
         }
@@ -464,7 +500,8 @@ fn closing_while_others_write_loses_nothing_that_was_acknowledged() {
     for round in 0..rounds {
         let mut rng = Rng::new(seed * 1000 + round);
         let disk = SimVfs::new(round);
-        let durability = rng.pick(&[Durability::Process, Durability::Process, Durability::Sync, Durability::None]);
+        let durability =
+            rng.pick(&[Durability::Process, Durability::Process, Durability::Sync, Durability::None]);
         let options = Options::new()
             .vfs(Arc::new(disk.clone()))
             .write_buffer(64 << 10)
@@ -514,14 +551,18 @@ fn closing_while_others_write_loses_nothing_that_was_acknowledged() {
         let mut count = 0;
         for (t, n) in acknowledged.iter().enumerate() {
             // The commit that was refused may be there or not.
-            let last = db.get(format!("{t} last")).unwrap().map(|v| u64::from_le_bytes((*v).try_into().unwrap()));
+            let last =
+                db.get(format!("{t} last")).unwrap().map(|v| u64::from_le_bytes((*v).try_into().unwrap()));
             assert!(
                 last.map_or(0, |last| last + 1) >= *n,
                 "round {round} ({options:?}): thread {t} wrote {n} commits, and {last:?} is the last one"
             );
             for i in 0..*n {
                 let found = db.get(format!("{t} {i}")).unwrap();
-                assert!(found.is_some_and(|v| v == common::bytes(i, 200)), "round {round}: thread {t}, commit {i} of {n}");
+                assert!(
+                    found.is_some_and(|v| v == common::bytes(i, 200)),
+                    "round {round}: thread {t}, commit {i} of {n}"
+                );
             }
             count += n;
         }

@@ -235,9 +235,13 @@ impl Harness {
     fn guard(&self, what: &str, check: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(check)) {
             let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
+            let text =
+                text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
             self.failed.store(true, SeqCst);
-            self.failure.lock().unwrap().get_or_insert(format!("HALOCLINE_SEED={}: {what}: {text}", self.seed));
+            self.failure
+                .lock()
+                .unwrap()
+                .get_or_insert(format!("HALOCLINE_SEED={}: {what}: {text}", self.seed));
         }
     }
 
@@ -291,7 +295,8 @@ impl Harness {
         if rng.once_in(3) {
             let mut expected = Map::new();
             for i in 0..1 + rng.below(60) {
-                let (key, value) = (format!("more{i}").into_bytes(), common::bytes(i, rng.below(3000) as usize));
+                let (key, value) =
+                    (format!("more{i}").into_bytes(), common::bytes(i, rng.below(3000) as usize));
                 db.put(&key, &value).unwrap();
                 expected.insert(key, value);
             }
@@ -331,7 +336,8 @@ impl Harness {
             expected.insert(0, "default".into());
             expected == names
         });
-        let changes = changes.unwrap_or_else(|| panic!("the column families are {names:?}, limits {limits:?}"));
+        let changes =
+            changes.unwrap_or_else(|| panic!("the column families are {names:?}, limits {limits:?}"));
         let mut found: BTreeMap<usize, Map> = BTreeMap::new();
         for family in std::iter::once(0).chain(plan.families(changes)) {
             let (handle, iter) = match family {
@@ -342,7 +348,10 @@ impl Harness {
                     (Some(handle), iter)
                 }
             };
-            let map: Map = iter.map(|item| item.map(|(k, v)| (k.to_vec(), v.to_vec()))).collect::<Result<_, _>>().unwrap();
+            let map: Map = iter
+                .map(|item| item.map(|(k, v)| (k.to_vec(), v.to_vec())))
+                .collect::<Result<_, _>>()
+                .unwrap();
             for (key, value) in map.iter().step_by(7) {
                 let got = match &handle {
                     None => db.get(key),
@@ -352,7 +361,9 @@ impl Harness {
             }
             found.insert(family, map);
         }
-        let count = |map: &Map| map.get(b"counter".as_slice()).map_or(0, |v| u64::from_le_bytes(v[..8].try_into().unwrap()));
+        let count = |map: &Map| {
+            map.get(b"counter".as_slice()).map_or(0, |v| u64::from_le_bytes(v[..8].try_into().unwrap()))
+        };
         // The newest commit's counter may have been in a family that is dropped since: then any number up to the next
         // commit that is seen elsewhere will do.
         let least = found.values().map(count).max().unwrap_or(0);
@@ -393,7 +404,12 @@ fn first_difference(family: usize, found: &Map, expected: &Map) -> String {
     };
     let differs = |key: &&Vec<u8>| found.get(*key) != expected.get(*key);
     let key = found.keys().chain(expected.keys()).find(differs).unwrap();
-    format!("family {family}, key {}: {} instead of {}", common::show(key), commit(found.get(key)), commit(expected.get(key)))
+    format!(
+        "family {family}, key {}: {} instead of {}",
+        common::show(key),
+        commit(found.get(key)),
+        commit(expected.get(key))
+    )
 }
 
 fn content(disk: &SimVfs) -> Vec<(std::path::PathBuf, Vec<u8>)> {
@@ -441,7 +457,12 @@ fn run(seed: u64, log_mode: LogMode) -> (u64, u64, u64) {
         .write_buffer(rng.pick(&[64 << 10, 64 << 10, 128 << 10]))
         .compaction(rng.pick(&[Compaction::Lazy, Compaction::Leveled, Compaction::Tiered]))
         .compaction_threads(1 + rng.below(2) as usize);
-    let default = rng.pick(&[Durability::Process, Durability::Process, Durability::Interval(Duration::from_millis(2)), Durability::Sync]);
+    let default = rng.pick(&[
+        Durability::Process,
+        Durability::Process,
+        Durability::Interval(Duration::from_millis(2)),
+        Durability::Sync,
+    ]);
     let mut db = base.clone().durability(default).open(DIR).unwrap();
     let oracle = &harness.oracle;
     let mut handles: BTreeMap<usize, ColumnFamily> = BTreeMap::new();

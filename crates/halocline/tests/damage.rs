@@ -82,7 +82,11 @@ fn read_all(db: &Db, known: &[&Map; 2]) -> halocline::Result<[Map; 2]> {
     }
     for key in known[0].keys() {
         let value = db.get(key)?;
-        assert!(value.as_deref() == found[0].get(key).map(Vec::as_slice), "get and the iterator differ at {}", common::show(key));
+        assert!(
+            value.as_deref() == found[0].get(key).map(Vec::as_slice),
+            "get and the iterator differ at {}",
+            common::show(key)
+        );
     }
     if let Some(second) = &second {
         for key in known[1].keys().step_by(3) {
@@ -135,7 +139,10 @@ fn bounded<T>(what: &str, test: impl FnOnce() -> T) -> T {
     let largest = LARGEST.load(Relaxed);
     let result = result.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
-        panic!("{what}: {}", text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default())
+        panic!(
+            "{what}: {}",
+            text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()
+        )
     });
     assert!(largest < 64 << 20, "{what}: {largest} bytes were allocated at once");
     assert!(start.elapsed() < Duration::from_secs(20), "{what}: took {:?}", start.elapsed());
@@ -311,7 +318,10 @@ const COMMITS: u64 = 60;
 const SYNCED: u64 = 30;
 
 fn write_of(n: u64) -> (Vec<u8>, Vec<u8>) {
-    (format!("log{:03}", n % 40).into_bytes(), [n.to_le_bytes().to_vec(), common::bytes(n, 50 + n as usize)].concat())
+    (
+        format!("log{:03}", n % 40).into_bytes(),
+        [n.to_le_bytes().to_vec(), common::bytes(n, 50 + n as usize)].concat(),
+    )
 }
 
 fn with_log(mode: LogMode) -> (Files, Map) {
@@ -405,7 +415,10 @@ fn damage_log(mode: LogMode) {
                     let n = prefixes.iter().position(|prefix| *prefix == found);
                     let n = n.unwrap_or_else(|| panic!("{what}, another boot: not a prefix")) as u64;
                     // Zeros may have taken the marks with them, or the header, which is zeros after a crash that was early.
-                    assert!(n >= SYNCED || kind == 0, "{what}, another boot: synced commits are lost without a word, {n} are left");
+                    assert!(
+                        n >= SYNCED || kind == 0,
+                        "{what}, another boot: synced commits are lost without a word, {n} are left"
+                    );
                     shorter += u64::from(n < COMMITS);
                 }
             }
@@ -425,7 +438,9 @@ fn damage_log(mode: LogMode) {
             }
         }
     }
-    println!("{mode:?}: {errors} errors, {shorter} shorter prefixes after a reboot; {without} without a commit on the same boot");
+    println!(
+        "{mode:?}: {errors} errors, {shorter} shorter prefixes after a reboot; {without} without a commit on the same boot"
+    );
     assert!(errors > 0 && shorter > 0);
 }
 
@@ -444,7 +459,8 @@ fn a_log_cut_short_after_a_crash_is_an_error_or_a_prefix() {
     let (files, base) = with_log(LogMode::Mapped);
     let prefixes: Vec<Map> = (0..=COMMITS).map(|n| state(&base, |i| i <= n)).collect();
     // The segment with records in it: the bytes behind the first address are a checksum.
-    let begun = |(path, bytes): &(PathBuf, Vec<u8>)| name(path).ends_with(".log") && bytes[4104..4112] != [0; 8];
+    let begun =
+        |(path, bytes): &(PathBuf, Vec<u8>)| name(path).ends_with(".log") && bytes[4104..4112] != [0; 8];
     let i = files.iter().position(begun).unwrap();
     for len in (0..files[i].1.len()).step_by(common::size("HALOCLINE_DAMAGE_STEP", 1009) as usize) {
         let mut damaged = files.clone();

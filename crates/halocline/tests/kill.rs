@@ -142,12 +142,23 @@ fn verify(db: &Db, least: &[u64; THREADS], most: &[u64; THREADS]) -> [u64; THREA
     for thread in 0..THREADS {
         let found = db.get(format!("latest{thread}")).unwrap();
         let n = found.map_or(0, |v| u64::from_le_bytes((*v).try_into().unwrap()));
-        assert!(n >= least[thread], "thread {thread}: commit {} was acknowledged, and only {n} is there", least[thread]);
-        assert!(n <= most[thread], "thread {thread}: commit {n} is there, and only {} were attempted", most[thread]);
+        assert!(
+            n >= least[thread],
+            "thread {thread}: commit {} was acknowledged, and only {n} is there",
+            least[thread]
+        );
+        assert!(
+            n <= most[thread],
+            "thread {thread}: commit {n} is there, and only {} were attempted",
+            most[thread]
+        );
         latest[thread] = n;
         for i in n.saturating_sub(WINDOW - 1).max(1)..=n {
             let value_found = db.get(key(thread, i)).unwrap();
-            assert!(value_found.as_deref() == Some(&value(thread, i)), "thread {thread}: commit {i} of {n} is not whole");
+            assert!(
+                value_found.as_deref() == Some(&value(thread, i)),
+                "thread {thread}: commit {i} of {n} is not whole"
+            );
             let other = family.as_ref().unwrap().get(key(thread, i)).unwrap();
             assert!(other.as_deref() == Some(&i.to_le_bytes()), "thread {thread}: commit {i} of {n} is torn");
             expected += 1;
@@ -190,7 +201,11 @@ fn what_was_acknowledged_survives_kill_9() {
                 if read_only { options.clone().open_read_only(&dir) } else { options.clone().open(&dir) };
             let db = match opened {
                 Ok(db) => db,
-                Err(e) if e.kind() == halocline::ErrorKind::Missing && latest == [0; THREADS] && acknowledged == latest => {
+                Err(e)
+                    if e.kind() == halocline::ErrorKind::Missing
+                        && latest == [0; THREADS]
+                        && acknowledged == latest =>
+                {
                     continue;
                 }
                 Err(e) => panic!("kill {done}, options seed {seed} ({options:?}): could not open: {e}"),
