@@ -1,6 +1,6 @@
 //! Closing: the last handle, or an explicit call, flushes, stops the threads and records a clean end.
 
-use super::core::{Core, Mem, closed, lock};
+use super::core::{Core, closed, lock};
 use crate::log::segment::{Backing, FIRST};
 use crate::sync::{Arc, Mutex};
 use crate::tree::edit::Edit;
@@ -38,10 +38,12 @@ impl Handle {
         core.in_flight.wait_below(u64::MAX - 1);
         lock(&core.signals.state).closing = true;
         core.signals.due.notify_all();
+        core.signals.end.notify_all();
         core.signals.done.notify_all();
         let panicked = threads.into_iter().map(JoinHandle::join).filter(std::result::Result::is_err).count();
         debug_assert_eq!(panicked, 0, "the threads catch their panics");
-        // Callers' own merges end too: they must not touch a file once the directory is another handle's.
+        // Merges in users' threads give up at their next step. They remove files by name: names that the next handle
+        // may give out again.
         let mut state = lock(&core.signals.state);
         while lock(&core.busy).len() > 0 {
             state = core.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
@@ -67,12 +69,17 @@ impl Handle {
             active.seal(at)?;
         }
         if !empty && !active.is_sealed() {
-            return Err(Error::new(ErrorKind::Halted, "the log could not be sealed; reopening recovers"));
+            return Err(Error::new(ErrorKind::Halted, "the log could not be sealed; reopening recovers it"));
         }
         if core.backing == Backing::Anonymous {
-            // There is no log to hold what was committed since the flush.
-            let mems = version.sealed.iter().rev().chain((!empty).then_some(&version.active));
-            mems.cloned().try_for_each(|mem| flush_here(core, mem))?;
+            // What was committed between the flush and the halt is nowhere but here.
+            for mem in version.sealed.iter().rev().chain((!empty).then_some(&version.active)) {
+                let mut job = FlushJob::new(core, Arc::clone(mem))?;
+                while !job.is_done() {
+                    job.step(core, QUANTUM).inspect_err(|_| job.abandon(core))?;
+                }
+                job.finish(core).inspect_err(|_| job.abandon(core))?;
+            }
         }
         let mut segments = Vec::new();
         let sealed = version.sealed.iter().rev().map(|mem| &mem.segment);
@@ -92,19 +99,6 @@ impl Handle {
         }
         Ok(())
     }
-}
-
-/// Flushes a sealed memtable in this thread.
-fn flush_here(core: &Core, mem: Arc<Mem>) -> Result<()> {
-    let mut job = FlushJob::new(core, mem)?;
-    let mut work = || {
-        while !job.is_done() {
-            job.step(core, QUANTUM)?;
-        }
-        job.finish(core)
-    };
-    let result = work();
-    result.inspect_err(|_| job.abandon(core))
 }
 
 impl Drop for Handle {

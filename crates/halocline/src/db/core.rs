@@ -85,18 +85,18 @@ impl Halt {
         if self.halted.load(Ordering::Relaxed) { Err(self.error()) } else { Ok(()) }
     }
 
-    /// Fails after a failure; being closed is none.
-    pub(crate) fn check_failed(&self) -> Result<()> {
-        match self.check() {
-            Err(e) if e.kind() != ErrorKind::Closed => Err(e),
-            _ => Ok(()),
-        }
-    }
-
     /// Fails once the database was closed; other failures leave reads possible.
     pub(crate) fn check_closed(&self) -> Result<()> {
         match self.check() {
             Err(e) if e.kind() == ErrorKind::Closed => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails after a failure; being closed is none.
+    pub(crate) fn check_failed(&self) -> Result<()> {
+        match self.check() {
+            Err(e) if e.kind() != ErrorKind::Closed => Err(e),
             _ => Ok(()),
         }
     }
@@ -129,6 +129,8 @@ pub(crate) struct Signals {
     pub(crate) due: Condvar,
     /// A flush or a merge finished, or failed.
     pub(crate) done: Condvar,
+    /// The database closes.
+    pub(crate) end: Condvar,
 }
 
 /// The state under [`Signals`].
@@ -232,12 +234,12 @@ impl Core {
             let entered = self.in_flight.enter(mem.segment.position());
             match mem.segment.reserve(len) {
                 Ok(at) => break self.apply(mem, ops, at, len, body).map(|lsn| lsn + len)?,
-                Err(mut full) => {
+                Err(full) => {
                     let mem = Arc::clone(mem);
-                    // While still in flight, so that a close that waits for writers finds the segment sealed.
-                    self.seal(&mem, &mut full)?;
+                    // In flight until it is sealed: a close waits for that.
+                    self.finish_segment(&full, &mem)?;
                     drop((entered, version));
-                    self.rotate(full, &mem, len)?;
+                    self.rotate(&mem, len)?;
                 }
             }
         };
@@ -281,17 +283,16 @@ impl Core {
         Ok(lsn)
     }
 
-    /// Writes the seal if that is this thread's to do.
-    fn seal(&self, mem: &Mem, full: &mut Full) -> Result<()> {
-        match full.seal_at.take() {
+    /// Seals the segment of `mem`, if that is up to this thread.
+    fn finish_segment(&self, full: &Full, mem: &Mem) -> Result<()> {
+        match full.seal_at {
             Some(at) => mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone())),
             None => Ok(()),
         }
     }
 
     /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
-    pub(crate) fn rotate(&self, mut full: Full, mem: &Arc<Mem>, need: u64) -> Result<()> {
-        self.seal(mem, &mut full)?;
+    pub(crate) fn rotate(&self, mem: &Arc<Mem>, need: u64) -> Result<()> {
         let _rotation = lock(&self.rotation);
         self.rotate_locked(mem, need)
     }
@@ -356,22 +357,26 @@ impl Core {
     /// Seals the active memtable if there is anything in it; the address below which all must be flushed.
     pub(crate) fn seal_active(&self) -> Result<u64> {
         self.halt.check()?;
-        let version = self.version.load_arc();
-        let mem = Arc::clone(&version.active);
-        drop(version);
+        let mem = Arc::clone(&self.version.load_arc().active);
+        self.seal(&mem)
+    }
+
+    /// As `seal_active`, of a memtable that was active. It waits for a flush only if as many as writers may leave
+    /// behind were sealed before `mem`.
+    pub(crate) fn seal(&self, mem: &Arc<Mem>) -> Result<u64> {
         if mem.segment.position() == mem.segment.base() + crate::log::segment::FIRST {
             return Ok(mem.segment.base());
         }
         let entered = self.in_flight.enter(mem.segment.position());
-        let mut full = mem.segment.close();
-        self.seal(&mem, &mut full)?;
+        let full = mem.segment.close();
+        self.finish_segment(&full, mem)?;
         drop(entered);
-        self.rotate(full, &mem, 0)?;
+        self.rotate(mem, 0)?;
         Ok(mem.segment.next_base())
     }
 
-    /// As `seal_active`, for the flush thread: never waits for a flush. Does nothing while another thread rotates, since
-    /// that one may be waiting for this.
+    /// As `seal_active`, for a flush thread, which must not wait for a flush: does nothing if any is due, or while another
+    /// thread rotates, since that one may be waiting for this.
     pub(crate) fn seal_active_unless_busy(&self) -> Result<()> {
         let Ok(_rotation) = self.rotation.try_lock() else { return Ok(()) };
         self.halt.check()?;
@@ -381,14 +386,16 @@ impl Core {
             return Ok(());
         }
         let entered = self.in_flight.enter(mem.segment.position());
-        let mut full = mem.segment.close();
-        self.seal(mem, &mut full)?;
+        let full = mem.segment.close();
+        self.finish_segment(&full, mem)?;
         drop(entered);
         self.rotate_locked(mem, 0)
     }
 
     /// Writes everything committed so far to tables, and waits for it.
     pub(crate) fn flush(&self) -> Result<()> {
+        // What failed before the call may succeed now; if it does not, that is told anew.
+        *lock(&self.flush_error) = None;
         let target = self.seal_active()?;
         let mut state = lock(&self.signals.state);
         loop {

@@ -216,12 +216,18 @@ fn remove_strays(core: &Core) -> Result<()> {
     for entry in entries {
         let remove = if let Some(id) = entry.name.strip_suffix(".tbl").and_then(|n| n.parse().ok()) {
             let path = path_of(&core.dir, id);
+            if !path.ends_with(&entry.name) {
+                continue; // Not spelt as ours are: someone else's.
+            }
             (!version.tree.table_ids().contains(&id)).then_some(path)
         } else if let Some(number) = entry.name.strip_suffix(".log").and_then(|n| n.parse().ok()) {
             let used = std::iter::once(&version.active)
                 .chain(&version.sealed)
                 .any(|mem| mem.segment.raw().file.is_some() && mem.segment.raw().number == number);
             let path = crate::log::pool::path_of(&core.dir, number);
+            if !path.ends_with(&entry.name) {
+                continue;
+            }
             (!used).then_some(path)
         } else {
             None

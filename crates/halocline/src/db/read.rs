@@ -8,7 +8,7 @@ use crate::sync::Arc;
 use crate::table::Table;
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result, Value};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// An internal key on the stack if it is short.
 pub(crate) struct InternalKey {
@@ -72,6 +72,7 @@ impl Core {
         self.counters.gets.add(1);
         out.clear();
         let version = self.version.pin();
+        check_family(&version, family)?;
         let kind = match find_in_memtables(&version, family, key, u64::MAX) {
             Some((found, memory)) => {
                 // SAFETY: the memtable gives out only entries whose bytes are final.
@@ -146,6 +147,18 @@ fn find_in_memtables<'v>(
         .find_map(|mem| Some((mem.memtable.get(internal.as_slice(), before)?, mem.memtable.memory())))
 }
 
+thread_local! {
+    /// How well this thread's reads fare without the last run's filter: it rises by one with each key found there and
+    /// falls by `MISS` with each that is not, from 0 to `TRUST`.
+    static FOUND_LAST: Cell<u32> = const { Cell::new(0) };
+}
+
+/// What a read that finds nothing takes off: a page searched in vain costs about as much as this many filters asked.
+const MISS: u32 = 12;
+/// From half of this on, the last run's filter is not asked: nearly all reads find their key, and then a filter only costs its
+/// three cache misses.
+const TRUST: u32 = 128;
+
 /// Asks the tables that may hold `key`, newest first, until one does.
 #[inline]
 fn find_in_tables<T>(
@@ -155,20 +168,28 @@ fn find_in_tables<T>(
     look: impl Fn(&Arc<Table>, &[u8]) -> Result<Option<T>>,
 ) -> Result<Option<T>> {
     let family: &Family<Table> = version.tree.family(family).ok_or_else(|| dropped(family))?;
-    let hash = key_hash(key);
-    let runs = || family.runs.iter().chain(std::iter::once(&family.last)).filter_map(|run| run.find(key));
     if !family.runs.is_empty() {
+        let hash = key_hash(key);
+        let runs = || family.runs.iter().filter_map(|run| run.find(key));
         // Fetch all filter lines at once, then test: the misses overlap.
         runs().for_each(|table| table.prefetch_filter(hash));
-    }
-    for table in runs() {
-        if table.may_contain(hash)
-            && let Some(hit) = look(table, key)?
-        {
-            return Ok(Some(hit));
+        for table in runs() {
+            if table.may_contain(hash)
+                && let Some(hit) = look(table, key)?
+            {
+                return Ok(Some(hit));
+            }
         }
     }
-    Ok(None)
+    let Some(table) = family.last.find(key) else { return Ok(None) };
+    let trust = FOUND_LAST.get();
+    if trust < TRUST / 2 && !table.may_contain(key_hash(key)) {
+        FOUND_LAST.set(trust.saturating_sub(1));
+        return Ok(None);
+    }
+    let found = look(table, key)?;
+    FOUND_LAST.set(if found.is_some() { (trust + 1).min(TRUST) } else { trust.saturating_sub(MISS) });
+    Ok(found)
 }
 
 /// Fails if the family was dropped: its entries may still be in the memtables. The default one never is.

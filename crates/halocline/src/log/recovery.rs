@@ -129,6 +129,25 @@ pub(crate) fn recover(place: &Place<'_>) -> Result<Recovered> {
         );
         return Err(Error::corruption(path, at, message));
     }
+    // On another boot what follows a gap is given up, unless a mark in it says that it was durable.
+    let end = segments.last().map_or(place.floor, |last| last.segment.base() + last.segment.used());
+    for later in candidates.iter().filter(|c| c.header.base > end) {
+        let bytes = read_all(&*later.file, &later.path, later.header.len)?;
+        // SAFETY: this memory was made here.
+        let durable = marked_behind(unsafe { bytes.slice(0, bytes.len()) }, Some(FIRST), &later.header);
+        if durable > end {
+            let (path, at) = match segments.last() {
+                Some(last) => (&last.segment.raw().path, last.segment.used()),
+                None => (&later.path, 0),
+            };
+            let message = format!(
+                "the log is damaged: it was durable up to address {durable}, as {} says, but ends at address {end}; \
+                 commits may be lost. Restore a copy, or remove nothing and ask for help",
+                later.path.display()
+            );
+            return Err(Error::corruption(path, at, message));
+        }
+    }
     let mut next_base = expected;
     if !segments.is_empty() {
         if cut || !candidates.is_empty() {
@@ -158,7 +177,9 @@ fn log_files(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<(u32, PathBuf, u64)>> {
         .into_iter()
         .filter_map(|e| {
             let number = e.name.strip_suffix(".log")?.parse().ok()?;
-            Some((number, path_of(dir, number), e.len))
+            let path = path_of(dir, number);
+            // Only names as this module spells them.
+            path.ends_with(&e.name).then_some((number, path, e.len))
         })
         .collect();
     files.sort();

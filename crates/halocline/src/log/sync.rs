@@ -106,11 +106,7 @@ impl GroupSync {
         self.changed.notify_all();
         // The mark lets recovery tell damage from a torn tail.
         match outcome? {
-            Some((segment, durable)) => {
-                // A flush or a close that waits for the writers of the segment waits for the mark too.
-                let _entered = in_flight.enter(segment.position());
-                segment.mark(durable)
-            }
+            Some((segment, durable)) => segment.mark(durable, in_flight),
             None => Ok(()),
         }
     }

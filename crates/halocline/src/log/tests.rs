@@ -325,3 +325,39 @@ fn committers_from_many_threads_share_syncs() {
     });
     assert!(log.group.syncs() <= 200);
 }
+
+#[test]
+fn damage_in_a_sealed_segment_behind_its_last_mark_is_found_by_the_marks_of_the_next() {
+    both(|backing| {
+        let disk = disk_for(backing, 10);
+        let mut log = Log::new(&disk, backing, 0, 1);
+        while log.sealed.is_empty() {
+            log.append(1000);
+        }
+        log.append(10);
+        log.sync();
+        log.append(10);
+        log.sync();
+        // Everything so far is durable, and a mark in the second segment says so; now the first one decays.
+        let path = path_of(Path::new(DIR), 1);
+        let crashed = disk.crash(1, CrashMode::DropUnsynced);
+        let mut bytes = crashed.read_file(&path).unwrap();
+        bytes[FIRST as usize + 30_000] ^= 1;
+        crashed.write_file(&path, &bytes).unwrap();
+        match recover(&crashed, 0) {
+            Err(e) => assert_eq!(e.kind(), ErrorKind::Corruption),
+            Ok(found) => panic!("{} of {} durable records, and no error", numbers(&found).len(), log.next),
+        }
+    });
+}
+
+#[test]
+fn offsets_in_a_segment_for_a_large_batch_fit_in_32_bits() {
+    let disk = SimVfs::new(11);
+    for need in [(2u64 << 30) + (1 << 20) - 64, (3 << 30) - 64, record::MAX + 16] {
+        let pool = Pool::new(Arc::new(disk.clone()), Path::new(DIR), Backing::Anonymous, 64 << 20, 1);
+        let raw = pool.take(need).unwrap();
+        assert!(Segment::capacity_of(raw.len()) >= need);
+        assert!(raw.len() <= 1 << 32, "{} bytes for a record of {need}", raw.len());
+    }
+}

@@ -301,6 +301,17 @@ impl Table {
         }
     }
 
+    /// Whether page `i` of a mapped table was read since the table was opened.
+    #[inline]
+    pub(super) fn was_touched(&self, i: usize) -> bool {
+        match &self.pages {
+            Pages::Mapped { verified, .. } => {
+                verified.get(i / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (i % 64) & 1 == 1)
+            }
+            Pages::Pread => false,
+        }
+    }
+
     /// The bytes of page `i`: of the mapping, or read into `buffer`.
     #[inline]
     pub(super) fn page_bytes<'a>(&'a self, i: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
