@@ -109,16 +109,14 @@ fn flush_loop(core: &Core, slot: usize) -> Result<()> {
     let mut retry = false;
     while if retry { pause(core) } else { wait(core, &mut seen, None) } {
         retry = false;
-        // With none sealed there is room for one more: this thread must not wait for itself.
-        let version = core.version.load_arc();
-        if version.sealed.is_empty() && core.heat.wants_seal() {
-            match core.seal(&version.active) {
-                Ok(address) => core.heat.set_target(address),
+        if core.heat.wants_seal() {
+            match core.seal_active_unless_busy() {
+                Ok(Some(address)) => core.heat.set_target(address),
+                Ok(None) => {}
                 Err(e) if e.kind() == ErrorKind::NoSpace => {}
                 Err(e) => return Err(e),
             }
         }
-        drop(version);
         while let Some(mem) = claim_memtable(core) {
             let base = mem.segment.base();
             let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, slot, job));

@@ -248,7 +248,7 @@ impl Core {
         match (self.backing, rank) {
             (_, 0) | (Backing::Mapped | Backing::Written, 1) => Ok(()),
             (Backing::Anonymous, _) => self.flush(),
-            _ => self.group.wait(end, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone())),
+            _ => self.wait_durable(end),
         }
     }
 
@@ -294,6 +294,11 @@ impl Core {
     /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
     pub(crate) fn rotate(&self, mem: &Arc<Mem>, need: u64) -> Result<()> {
         let _rotation = lock(&self.rotation);
+        self.rotate_locked(mem, need)
+    }
+
+    /// The part of `rotate` that one thread at a time does, with `rotation` locked.
+    fn rotate_locked(&self, mem: &Arc<Mem>, need: u64) -> Result<()> {
         let mut backoff = Backoff::default();
         loop {
             self.halt.check()?;
@@ -372,8 +377,32 @@ impl Core {
         Ok(mem.segment.next_base())
     }
 
+    /// As `seal_active`, for a flush thread, which must not wait for a flush: does nothing, and returns `None`, if any is
+    /// due, or while another thread rotates, since that one may be waiting for this.
+    pub(crate) fn seal_active_unless_busy(&self) -> Result<Option<u64>> {
+        let Ok(_rotation) = self.rotation.try_lock() else { return Ok(None) };
+        self.halt.check()?;
+        let version = self.version.load_arc();
+        let mem = &version.active;
+        if !version.sealed.is_empty() {
+            return Ok(None);
+        }
+        if mem.segment.used() == crate::log::segment::FIRST {
+            return Ok(Some(mem.segment.base()));
+        }
+        self.pool.prepare()?;
+        let entered = self.in_flight.enter(mem.segment.position());
+        let full = mem.segment.close();
+        self.finish_segment(&full, mem)?;
+        drop(entered);
+        self.rotate_locked(mem, 0)?;
+        Ok(Some(mem.segment.next_base()))
+    }
+
     /// Writes everything committed so far to tables, and waits for it.
     pub(crate) fn flush(&self) -> Result<()> {
+        // What failed before the call may succeed now; if it does not, that is told anew.
+        *lock(&self.flush_error) = None;
         let target = self.seal_active()?;
         let mut state = lock(&self.signals.state);
         loop {
@@ -468,7 +497,13 @@ impl Core {
         if self.group.is_settled(tail) {
             return Ok(());
         }
-        self.group.wait(tail, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone()))
+        self.wait_durable(tail)
+    }
+
+    /// Waits until everything below `address` is durable; a failure stops all writes.
+    fn wait_durable(&self, address: u64) -> Result<()> {
+        let sound = || self.halt.check_failed();
+        self.group.wait(address, &self.in_flight, sound).inspect_err(|e| self.halt.stop(e.clone()))
     }
 }
 

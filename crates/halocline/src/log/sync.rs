@@ -57,8 +57,14 @@ impl GroupSync {
         self.lock().syncs
     }
 
-    /// Returns when everything below `address` is durable.
-    pub(crate) fn wait(&self, address: u64, in_flight: &InFlight) -> Result<()> {
+    /// Returns when everything below `address` is durable. `sound` fails if a write to the log has failed: what lies
+    /// behind it is then not part of a prefix, and neither is it acknowledged, nor marked as durable.
+    pub(crate) fn wait(
+        &self,
+        address: u64,
+        in_flight: &InFlight,
+        sound: impl Fn() -> Result<()>,
+    ) -> Result<()> {
         let mut state = self.lock();
         loop {
             if state.durable >= address {
@@ -82,7 +88,7 @@ impl GroupSync {
 
         let target = segments.last().map_or(address, |s| s.position());
         in_flight.wait_below(target);
-        let result = segments.iter().try_for_each(|s| s.sync());
+        let result = sound().and_then(|()| segments.iter().try_for_each(|s| s.sync()));
 
         let mut state = self.lock();
         state.leading = false;

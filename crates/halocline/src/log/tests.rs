@@ -82,7 +82,7 @@ impl Log {
     }
 
     fn sync(&self) {
-        self.group.wait(self.active.position(), &self.in_flight).unwrap();
+        self.group.wait(self.active.position(), &self.in_flight, || Ok(())).unwrap();
     }
 }
 
@@ -299,8 +299,8 @@ fn a_failed_sync_acknowledges_nothing_and_is_not_tried_again() {
     let end = log.append(100);
     let matching = FaultFilter { ops: vec![Op::Sync], ..FaultFilter::default() };
     disk.inject(Fault { kind: FaultKind::Eio, at: 1, forever: false, matching });
-    assert!(log.group.wait(end, &log.in_flight).is_err());
-    let error = log.group.wait(end, &log.in_flight).expect_err("the failure stays");
+    assert!(log.group.wait(end, &log.in_flight, || Ok(())).is_err());
+    let error = log.group.wait(end, &log.in_flight, || Ok(())).expect_err("the failure stays");
     assert_eq!(error.kind(), ErrorKind::Halted);
 }
 
@@ -317,7 +317,7 @@ fn committers_from_many_threads_share_syncs() {
                     // SAFETY: reserved just above.
                     let lsn = unsafe { log.active.fill(at, 64, 48, |room| room.fill(0)) }.unwrap();
                     drop(entered);
-                    log.group.wait(lsn + 64, &log.in_flight).unwrap();
+                    log.group.wait(lsn + 64, &log.in_flight, || Ok(())).unwrap();
                     assert!(log.group.durable() >= lsn + 64);
                 }
             });
