@@ -23,10 +23,13 @@ use std::time::Duration;
 /// How long a job waits before it tries a full disk again.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// What a thread does until the database closes.
+type Body = Box<dyn Fn(&Core) -> Result<()> + Send>;
+
 /// Starts the threads.
 pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
     let mut threads = Vec::new();
-    let mut spawn = |name: String, body: Box<dyn Fn(&Core) -> Result<()> + Send>| {
+    let mut spawn = |name: String, body: Body| {
         let owned = Arc::clone(core);
         let run = move || guarded(&owned, body);
         std::thread::Builder::new()
