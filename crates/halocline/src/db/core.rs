@@ -458,10 +458,13 @@ impl Core {
     /// Adds a group of edits to the manifest; a failure stops all writes.
     pub(crate) fn append(&self, manifest: &mut Option<Manifest>, edits: &[Edit]) -> Result<()> {
         let Some(manifest) = manifest else { return Err(closed()) };
-        manifest.append(edits).inspect_err(|e| {
+        let before = manifest.bytes_written();
+        let appended = manifest.append(edits).inspect_err(|e| {
             self.halt.stop(e.clone());
             self.signals.finished();
-        })
+        });
+        self.counters.manifest_bytes.add(manifest.bytes_written() - before);
+        appended
     }
 
     /// Makes `edits` durable and shows the tree they lead to.

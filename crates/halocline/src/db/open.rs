@@ -130,6 +130,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         let state = manifest.as_ref().map(|m| m.state().tree.clone()).unwrap_or_default();
         Arc::new(state.map(|meta| open_table(&core, meta))?)
     };
+    core.counters.manifest_bytes.add(lock(&core.manifest).as_ref().map_or(0, Manifest::bytes_written));
     let floor = core.version.pin().oldest_base();
     core.install(tree, floor);
     if !core.options.read_only {
