@@ -16,17 +16,18 @@ use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a job waits before it tries a full disk again.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Starts the threads.
-pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
-    let mut threads = Vec::new();
-    let mut spawn = |name: String, body: Box<dyn Fn(&Core) -> Result<()> + Send>| {
+type Body = Box<dyn Fn(&Core) -> Result<()> + Send>;
+
+/// Starts the threads, and adds them to `threads` as far as it comes.
+pub(crate) fn start(core: &Arc<Core>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
+    let mut spawn = |name: String, body: Body| {
         let owned = Arc::clone(core);
         let run = move || guarded(&owned, body);
         std::thread::Builder::new()
@@ -42,7 +43,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
     for i in 0..core.pacing.merges.len() {
         spawn(format!("halocline-merge-{i}"), Box::new(move |core| merge_loop(core, i)))?;
     }
-    Ok(threads)
+    Ok(())
 }
 
 /// Runs a thread's body; its failure or panic stops all writes.
@@ -108,10 +109,12 @@ fn flush_loop(core: &Core, slot: usize) -> Result<()> {
     let mut retry = false;
     while if retry { pause(core) } else { wait(core, &mut seen, None) } {
         retry = false;
-        if core.heat.is_consolidating() {
+        if core.heat.wants_seal() {
             match core.seal_active_unless_busy() {
+                Ok(Some(address)) => core.heat.set_target(address),
+                Ok(None) => {}
                 Err(e) if e.kind() == ErrorKind::NoSpace => {}
-                other => other?,
+                Err(e) => return Err(e),
             }
         }
         while let Some(mem) = claim_memtable(core) {
@@ -226,13 +229,9 @@ fn pick(core: &Core) -> Option<Picked> {
 
 /// The next step towards one run, since reads have paid for it.
 fn consolidate(core: &Core, version: &Version, params: &Params, busy: &mut Busy) -> Option<Picked> {
-    if matches!(params.policy, Policy::Tiered | Policy::Fifo { .. }) {
-        // Their users chose to write less.
-        core.heat.consolidated(version);
-        return None;
-    }
-    let mut waiting = !version.sealed.is_empty();
-    for family in &version.tree.families {
+    let limit = core.heat.run_limit(version, core.next_file.load(SeqCst))?;
+    let mut waiting = false;
+    for family in version.tree.families.iter().filter(|family| family.runs.iter().any(|run| run.id < limit)) {
         match policy::pick_range(family, params, busy, (Bound::Unbounded, Bound::Unbounded)) {
             RangePick::Job(job) => {
                 let ticket = busy.claim(&job);
@@ -335,6 +334,9 @@ impl Core {
             };
             if idle || self.options.read_only {
                 return Ok(());
+            }
+            if let Some(e) = &*lock(&self.flush_error) {
+                return Err(e.clone());
             }
             drop(version);
             state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());

@@ -22,7 +22,9 @@ impl Handle {
 
     /// Closes once; later calls do nothing.
     pub(crate) fn close(&self) -> Result<()> {
-        let Some(threads) = lock(&self.threads).take() else { return Ok(()) };
+        // Held to the end: whoever closes at the same time returns when the database is closed.
+        let mut threads = lock(&self.threads);
+        let Some(threads) = threads.take() else { return Ok(()) };
         let core = &self.core;
         let flushed =
             if core.options.read_only { Ok(()) } else { core.halt.check().and_then(|()| core.flush()) };

@@ -367,6 +367,8 @@ impl Core {
         if mem.segment.position() == mem.segment.base() + crate::log::segment::FIRST {
             return Ok(mem.segment.base());
         }
+        // Room for the next segment first: a full disk is no reason to close one that writers could still use.
+        self.pool.prepare()?;
         let entered = self.in_flight.enter(mem.segment.position());
         let full = mem.segment.close();
         self.finish_segment(&full, mem)?;
@@ -375,21 +377,25 @@ impl Core {
         Ok(mem.segment.next_base())
     }
 
-    /// As `seal_active`, for a flush thread, which must not wait for a flush: does nothing if any is due, or while another
-    /// thread rotates, since that one may be waiting for this.
-    pub(crate) fn seal_active_unless_busy(&self) -> Result<()> {
-        let Ok(_rotation) = self.rotation.try_lock() else { return Ok(()) };
+    /// As `seal_active`, for a flush thread, which must not wait for a flush: nothing is done if one is due, or while
+    /// another thread rotates, since that one may be waiting for this.
+    pub(crate) fn seal_active_unless_busy(&self) -> Result<Option<u64>> {
+        let Ok(_rotation) = self.rotation.try_lock() else { return Ok(None) };
         self.halt.check()?;
         let version = self.version.load_arc();
         let mem = &version.active;
-        if !version.sealed.is_empty() || mem.segment.used() == crate::log::segment::FIRST {
-            return Ok(());
+        if !version.sealed.is_empty() {
+            return Ok(None);
+        }
+        if mem.segment.used() == crate::log::segment::FIRST {
+            return Ok(Some(mem.segment.base()));
         }
         let entered = self.in_flight.enter(mem.segment.position());
         let full = mem.segment.close();
         self.finish_segment(&full, mem)?;
         drop(entered);
-        self.rotate_locked(mem, 0)
+        self.rotate_locked(mem, 0)?;
+        Ok(Some(mem.segment.next_base()))
     }
 
     /// Writes everything committed so far to tables, and waits for it.
@@ -487,6 +493,9 @@ impl Core {
             return self.flush();
         }
         let tail = self.version.pin().tail();
+        if self.group.is_settled(tail) {
+            return Ok(());
+        }
         self.wait_durable(tail)
     }
 

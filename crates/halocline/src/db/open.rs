@@ -35,8 +35,11 @@ pub(crate) const DEFAULT: &str = "default";
 /// Opens the database in `dir`.
 pub(crate) fn open(options: Options, dir: &Path) -> Result<Db> {
     let core = Arc::new(open_core(options, dir)?);
-    let threads = if core.options.read_only { Vec::new() } else { background::start(&core)? };
-    Ok(Db::new(core.clone(), Arc::new(Handle::new(core, threads))))
+    let mut threads = Vec::new();
+    let started = if core.options.read_only { Ok(()) } else { background::start(&core, &mut threads) };
+    // If only some threads could be started, dropping the handle ends them.
+    let db = Db::new(Arc::clone(&core), Arc::new(Handle::new(core, threads)));
+    started.map(|()| db)
 }
 
 /// Everything but the threads.

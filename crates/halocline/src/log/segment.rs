@@ -337,19 +337,19 @@ impl Segment {
         Ok(())
     }
 
-    /// Adds a mark that the log is durable up to `synced`, if there is room.
+    /// Adds a mark that the log is durable up to `synced`, if there is room; its address.
     /// It is in flight meanwhile like a commit: what lies behind it must not be acknowledged, and the segment not
     /// verified, while its room is empty.
-    pub(crate) fn mark(&self, synced: u64, in_flight: &InFlight) -> Result<()> {
+    pub(crate) fn mark(&self, synced: u64, in_flight: &InFlight) -> Result<Option<u64>> {
         if self.tail.0.load(SeqCst) + 2 * record::SMALL as u64 > self.limit() {
-            return Ok(());
+            return Ok(None);
         }
         let _entered = in_flight.enter(self.position());
         match self.reserve(record::SMALL as u64) {
-            Ok(at) => self.put_small(at, RecordKind::Mark, synced),
+            Ok(at) => self.put_small(at, RecordKind::Mark, synced).map(|()| Some(self.header.base + at)),
             // Another thread filled the segment just now; someone must seal it, and if that is this thread it does.
-            Err(Full { seal_at: Some(at) }) => self.seal(at),
-            Err(Full { seal_at: None }) => Ok(()),
+            Err(Full { seal_at: Some(at) }) => self.seal(at).map(|()| None),
+            Err(Full { seal_at: None }) => Ok(None),
         }
     }
 

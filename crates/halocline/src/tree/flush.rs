@@ -204,7 +204,7 @@ impl FlushJob {
         let mut state = lock(&core.signals.state);
         loop {
             let oldest = core.version.load_arc().sealed.last().map(|mem| mem.segment.base());
-            if oldest == Some(self.mem.segment.base()) {
+            if oldest.is_none_or(|oldest| oldest >= self.mem.segment.base()) {
                 return Ok(());
             }
             core.halt.check_failed()?;
