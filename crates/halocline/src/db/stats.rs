@@ -72,9 +72,9 @@ pub struct Stats {
     pub superseded: u64,
     /// Point reads.
     pub gets: u64,
-    /// Cache of decoded groups: lookups that found theirs, and that did not.
+    /// Lookups in the caches, of records and of decoded groups, that found theirs. While most miss, few are made.
     pub cache_hits: u64,
-    /// See `cache_hits`.
+    /// Lookups in the caches that did not find theirs.
     pub cache_misses: u64,
 }
 
@@ -88,7 +88,7 @@ pub struct MemoryStats {
     pub segments: u64,
     /// Filters, fences and dictionaries of the tables.
     pub tables: u64,
-    /// Decoded groups.
+    /// The caches, of records and of decoded groups.
     pub cache: u64,
 }
 
@@ -160,12 +160,11 @@ impl Core {
             stats.disk_bytes += run.bytes;
             stats.memory.tables += run.tables().iter().map(|table| table.memory_bytes() as u64).sum::<u64>();
         }
-        if let Some(cache) = &self.cache {
-            let cache = cache.stats();
-            stats.memory.cache = cache.bytes as u64;
-            stats.cache_hits = cache.hits;
-            stats.cache_misses = cache.misses;
-        }
+        let records = self.records.as_ref().map(|records| records.stats()).unwrap_or_default();
+        let groups = self.cache.as_ref().map(|groups| groups.stats()).unwrap_or_default();
+        stats.memory.cache = (records.bytes + groups.bytes) as u64;
+        stats.cache_hits = records.hits + groups.hits;
+        stats.cache_misses = records.misses + groups.misses;
         stats
     }
 }
