@@ -56,6 +56,11 @@ impl Value {
         Value { repr: Repr::Shared { owner: Arc::clone(owner), offset, len } }
     }
 
+    /// Takes a buffer over.
+    pub(crate) fn owned(bytes: Vec<u8>) -> Value {
+        if bytes.len() <= INLINE { Value::copy(&bytes) } else { Value { repr: Repr::Heap(bytes.into()) } }
+    }
+
     /// The value's bytes.
     pub fn as_slice(&self) -> &[u8] {
         match &self.repr {
