@@ -10,6 +10,9 @@
 //! are taken at one in so many operations; 1 is all), `HALOCLINE_SEED`. The background makes the exact moments differ from
 //! run to run: a failure prints what is needed to find the workload, and how the image was made.
 
+#![expect(clippy::disallowed_methods, reason = "tests read the environment, look at the clock and wait")]
+
+#[expect(dead_code, reason = "a part of it is used here")]
 mod common;
 
 use common::Rng;

@@ -1,32 +1,34 @@
-//! The background threads: one flushes, some merge, one helps (segments ahead of need, timed syncs, tidying).
+//! The background threads: two flush, some merge, one helps (segments ahead of need, timed syncs, tidying).
 //!
 //! Each waits for a request or its time, never for a fixed sleep. A failure or a panic in any of them stops all
 //! writes with its cause; only a full disk is waited out, with the error given to whoever has to wait for the flush.
 
 use super::Bounds;
-use super::core::{Core, Halt, Version, closed, lock};
+use super::core::{Core, Halt, Mem, Version, closed, lock};
 use super::options::{Compaction, Durability};
 use crate::sync::{Arc, Mutex};
 use crate::table::Table;
 use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::{self, MergeJob};
-use crate::tree::pacing::QUANTUM;
+use crate::tree::pacing::{FLUSH_THREADS, QUANTUM};
 use crate::tree::policy::{self, Busy, Job, Params, Policy, Pressure, RangePick};
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a job waits before it tries a full disk again.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Starts the threads.
-pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
-    let mut threads = Vec::new();
-    let mut spawn = |name: String, body: Box<dyn Fn(&Core) -> Result<()> + Send>| {
+/// What a thread does until the database closes.
+type Body = Box<dyn Fn(&Core) -> Result<()> + Send>;
+
+/// Starts the threads, and adds them to `threads` as far as it comes.
+pub(crate) fn start(core: &Arc<Core>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
+    let mut spawn = |name: String, body: Body| {
         let owned = Arc::clone(core);
         let run = move || guarded(&owned, body);
         std::thread::Builder::new()
@@ -35,12 +37,14 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
             .map(|thread| threads.push(thread))
             .map_err(|e| Error::io("start a background thread for the database", &core.dir, e))
     };
-    spawn("halocline-flush".into(), Box::new(flush_loop))?;
+    for i in 0..FLUSH_THREADS {
+        spawn(format!("halocline-flush-{i}"), Box::new(move |core| flush_loop(core, i)))?;
+    }
     spawn("halocline-help".into(), Box::new(help_loop))?;
     for i in 0..core.pacing.merges.len() {
         spawn(format!("halocline-merge-{i}"), Box::new(move |core| merge_loop(core, i)))?;
     }
-    Ok(threads)
+    Ok(())
 }
 
 /// Runs a thread's body; its failure or panic stops all writes.
@@ -88,32 +92,42 @@ fn wait(core: &Core, seen: &mut u64, timeout: Option<Duration>) -> bool {
     }
 }
 
+/// Lets a full disk be: requests do not end the wait, since failures make requests. False when the database closes.
+fn pause(core: &Core) -> bool {
+    let mut state = lock(&core.signals.state);
+    if !state.closing {
+        state = core.signals.end.wait_timeout(state, RETRY).unwrap_or_else(|e| e.into_inner()).0;
+    }
+    !state.closing
+}
+
 fn is_closing(core: &Core) -> bool {
     lock(&core.signals.state).closing
 }
 
-fn flush_loop(core: &Core) -> Result<()> {
+fn flush_loop(core: &Core, slot: usize) -> Result<()> {
     let mut seen = u64::MAX;
-    let mut retry = None;
-    while wait(core, &mut seen, retry) {
-        retry = None;
-        // With none sealed there is room for one more: this thread must not wait for itself.
-        if core.heat.is_consolidating() && core.version.load_arc().sealed.is_empty() {
-            match core.seal_active() {
+    let mut retry = false;
+    while if retry { pause(core) } else { wait(core, &mut seen, None) } {
+        retry = false;
+        if core.heat.wants_seal() {
+            match core.seal_active_unless_busy() {
+                Ok(Some(address)) => core.heat.set_target(address),
+                Ok(None) => {}
                 Err(e) if e.kind() == ErrorKind::NoSpace => {}
-                other => drop(other?),
+                Err(e) => return Err(e),
             }
         }
-        while let Some(mem) = core.version.load_arc().sealed.last().cloned() {
-            if is_closing(core) {
-                return Ok(());
-            }
-            let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, job));
+        while let Some(mem) = claim_memtable(core) {
+            let base = mem.segment.base();
+            let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, slot, job));
+            lock(&core.pacing.flushing).retain(|claimed| *claimed != base);
             match result {
                 Ok(()) => *lock(&core.flush_error) = None,
+                Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
                     *lock(&core.flush_error) = Some(e);
-                    retry = Some(RETRY);
+                    retry = true;
                 }
                 Err(e) => return Err(e),
             }
@@ -122,7 +136,7 @@ fn flush_loop(core: &Core) -> Result<()> {
             core.signals.finished();
             // Merges may be due now, and the helper has segments to tidy.
             core.signals.request();
-            if retry.is_some() {
+            if retry {
                 break;
             }
         }
@@ -130,20 +144,32 @@ fn flush_loop(core: &Core) -> Result<()> {
     Ok(())
 }
 
+/// The oldest sealed memtable that nobody flushes yet, claimed.
+fn claim_memtable(core: &Core) -> Option<Arc<Mem>> {
+    if is_closing(core) {
+        return None;
+    }
+    let mut flushing = lock(&core.pacing.flushing);
+    let version = core.version.load_arc();
+    let mem = version.sealed.iter().rev().find(|mem| !flushing.contains(&mem.segment.base()))?;
+    flushing.push(mem.segment.base());
+    Some(Arc::clone(mem))
+}
+
 /// Runs a flush to its end, taking turns with the writers that help.
-fn run_flush(core: &Core, job: FlushJob) -> Result<()> {
-    *lock(&core.pacing.flush) = Some(job);
+fn run_flush(core: &Core, slot: usize, job: FlushJob) -> Result<()> {
+    let slot = &core.pacing.flushes[slot];
+    *lock(slot) = Some(job);
     update_rates(core);
     loop {
-        let mut slot = lock(&core.pacing.flush);
-        let Some(job) = slot.as_mut() else { return Ok(()) };
+        let mut guard = lock(slot);
+        let Some(job) = guard.as_mut() else { return Ok(()) };
         if !job.failed() && !job.is_done() && !is_closing(core) {
             job.step_or_fail(core, QUANTUM);
             continue;
         }
-        let Some(mut job) = slot.take() else { return Ok(()) };
-        core.pacing.flush_rate.store(0, Relaxed);
-        drop(slot);
+        let Some(mut job) = guard.take() else { return Ok(()) };
+        drop(guard);
         let result = match job.take_failure() {
             Some(e) => Err(e),
             None if !job.is_done() => Err(closed()),
@@ -155,16 +181,16 @@ fn run_flush(core: &Core, job: FlushJob) -> Result<()> {
 
 fn merge_loop(core: &Core, slot: usize) -> Result<()> {
     let mut seen = u64::MAX;
-    let mut retry = None;
-    while wait(core, &mut seen, retry) {
-        retry = None;
+    let mut retry = false;
+    while if retry { pause(core) } else { wait(core, &mut seen, None) } {
+        retry = false;
         while let Some(picked) = pick(core) {
             let result = run_merge(core, &core.pacing.merges[slot], picked);
             match result {
                 Ok(()) => {}
                 Err(e) if e.kind() == ErrorKind::Closed => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::NoSpace => {
-                    retry = Some(RETRY);
+                    retry = true;
                     break;
                 }
                 Err(e) => return Err(e),
@@ -204,13 +230,9 @@ fn pick(core: &Core) -> Option<Picked> {
 
 /// The next step towards one run, since reads have paid for it.
 fn consolidate(core: &Core, version: &Version, params: &Params, busy: &mut Busy) -> Option<Picked> {
-    if matches!(params.policy, Policy::Tiered | Policy::Fifo { .. }) {
-        // Their users chose to write less.
-        core.heat.consolidated(version);
-        return None;
-    }
-    let mut waiting = !version.sealed.is_empty();
-    for family in &version.tree.families {
+    let limit = core.heat.run_limit(version, core.next_file.load(SeqCst))?;
+    let mut waiting = false;
+    for family in version.tree.families.iter().filter(|family| family.runs.iter().any(|run| run.id < limit)) {
         match policy::pick_range(family, params, busy, (Bound::Unbounded, Bound::Unbounded)) {
             RangePick::Job(job) => {
                 let ticket = busy.claim(&job);
@@ -226,12 +248,23 @@ fn consolidate(core: &Core, version: &Version, params: &Params, busy: &mut Busy)
     None
 }
 
+/// Gives a claim back, after a panic too: `close` waits for that.
+struct Claimed<'a>(&'a Core, u64);
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.busy).release(self.1);
+        self.0.signals.finished();
+    }
+}
+
 /// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
 pub(crate) fn run_merge(
     core: &Core,
     slot: &Mutex<Option<MergeJob>>,
     (family, job, ticket): Picked,
 ) -> Result<()> {
+    let claimed = Claimed(core, ticket);
     let result = if job.trivial {
         merge_job::move_or_drop(core, &job)
     } else {
@@ -240,10 +273,9 @@ pub(crate) fn run_merge(
             merge_turns(core, slot)
         })
     };
-    lock(&core.busy).release(ticket);
+    drop(claimed);
     update_rates(core);
     core.version.sweep();
-    core.signals.finished();
     // What was done may make more due.
     core.signals.request();
     result
@@ -303,6 +335,9 @@ impl Core {
             };
             if idle || self.options.read_only {
                 return Ok(());
+            }
+            if let Some(e) = &*lock(&self.flush_error) {
+                return Err(e.clone());
             }
             drop(version);
             state = self.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());

@@ -1,10 +1,12 @@
 //! Closing: the last handle, or an explicit call, flushes, stops the threads and records a clean end.
 
 use super::core::{Core, closed, lock};
-use crate::log::segment::FIRST;
+use crate::log::segment::{Backing, FIRST};
 use crate::sync::{Arc, Mutex};
 use crate::tree::edit::Edit;
-use crate::{Error, Result};
+use crate::tree::flush::FlushJob;
+use crate::tree::pacing::QUANTUM;
+use crate::{Error, ErrorKind, Result};
 use std::thread::JoinHandle;
 
 /// What all handles of an open database share; dropping it closes the database.
@@ -20,7 +22,9 @@ impl Handle {
 
     /// Closes once; later calls do nothing.
     pub(crate) fn close(&self) -> Result<()> {
-        let Some(threads) = lock(&self.threads).take() else { return Ok(()) };
+        // Held to the end: whoever closes at the same time returns when the database is closed.
+        let mut threads = lock(&self.threads);
+        let Some(threads) = threads.take() else { return Ok(()) };
         let core = &self.core;
         let flushed =
             if core.options.read_only { Ok(()) } else { core.halt.check().and_then(|()| core.flush()) };
@@ -36,9 +40,17 @@ impl Handle {
         core.in_flight.wait_below(u64::MAX - 1);
         lock(&core.signals.state).closing = true;
         core.signals.due.notify_all();
+        core.signals.end.notify_all();
         core.signals.done.notify_all();
         let panicked = threads.into_iter().map(JoinHandle::join).filter(std::result::Result::is_err).count();
         debug_assert_eq!(panicked, 0, "the threads catch their panics");
+        // Merges in users' threads give up at their next step. They remove files by name: names that the next handle
+        // may give out again.
+        let mut state = lock(&core.signals.state);
+        while lock(&core.busy).len() > 0 {
+            state = core.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+        drop(state);
         let ended = flushed.and_then(|()| self.record_end(end.seal_at));
         *lock(&core.manifest) = None;
         *lock(&core.directory_lock) = None;
@@ -57,6 +69,19 @@ impl Handle {
         let empty = end == Some(FIRST);
         if let Some(at) = end.filter(|_| !empty) {
             active.seal(at)?;
+        }
+        if !empty && !active.is_sealed() {
+            return Err(Error::new(ErrorKind::Halted, "the log could not be sealed; reopening recovers it"));
+        }
+        if core.backing == Backing::Anonymous {
+            // What was committed between the flush and the halt is nowhere but here.
+            for mem in version.sealed.iter().rev().chain((!empty).then_some(&version.active)) {
+                let mut job = FlushJob::new(core, Arc::clone(mem))?;
+                while !job.is_done() {
+                    job.step(core, QUANTUM).inspect_err(|_| job.abandon(core))?;
+                }
+                job.finish(core).inspect_err(|_| job.abandon(core))?;
+            }
         }
         let mut segments = Vec::new();
         let sealed = version.sealed.iter().rev().map(|mem| &mem.segment);

@@ -96,6 +96,14 @@ impl Halt {
         }
     }
 
+    /// Fails after a failure; being closed is none.
+    pub(crate) fn check_failed(&self) -> Result<()> {
+        match self.check() {
+            Err(e) if e.kind() != ErrorKind::Closed => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     #[cold]
     fn error(&self) -> Error {
         match &*lock(&self.cause) {
@@ -124,6 +132,8 @@ pub(crate) struct Signals {
     pub(crate) due: Condvar,
     /// A flush or a merge finished, or failed.
     pub(crate) done: Condvar,
+    /// The database closes.
+    pub(crate) end: Condvar,
 }
 
 /// The state under [`Signals`].
@@ -230,8 +240,10 @@ impl Core {
                 Ok(at) => break self.apply(mem, ops, at, len, body).map(|lsn| lsn + len)?,
                 Err(full) => {
                     let mem = Arc::clone(mem);
+                    // In flight until it is sealed: a close waits for that.
+                    self.finish_segment(&full, &mem)?;
                     drop((entered, version));
-                    self.rotate(&full, &mem, len)?;
+                    self.rotate(&mem, len)?;
                 }
             }
         };
@@ -240,7 +252,7 @@ impl Core {
         match (self.backing, rank) {
             (_, 0) | (Backing::Mapped | Backing::Written, 1) => Ok(()),
             (Backing::Anonymous, _) => self.flush(),
-            _ => self.group.wait(end, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone())),
+            _ => self.wait_durable(end),
         }
     }
 
@@ -275,12 +287,22 @@ impl Core {
         Ok(lsn)
     }
 
-    /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
-    pub(crate) fn rotate(&self, full: &Full, mem: &Arc<Mem>, need: u64) -> Result<()> {
-        if let Some(at) = full.seal_at {
-            mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone()))?;
+    /// Seals the segment of `mem`, if that is up to this thread.
+    fn finish_segment(&self, full: &Full, mem: &Mem) -> Result<()> {
+        match full.seal_at {
+            Some(at) => mem.segment.seal(at).inspect_err(|e| self.halt.stop(e.clone())),
+            None => Ok(()),
         }
+    }
+
+    /// Replaces the full segment of `mem` by a new one that takes a record of `need` bytes.
+    pub(crate) fn rotate(&self, mem: &Arc<Mem>, need: u64) -> Result<()> {
         let _rotation = lock(&self.rotation);
+        self.rotate_locked(mem, need)
+    }
+
+    /// The part of `rotate` that one thread at a time does, with `rotation` locked.
+    fn rotate_locked(&self, mem: &Arc<Mem>, need: u64) -> Result<()> {
         let mut backoff = Backoff::default();
         loop {
             self.halt.check()?;
@@ -340,19 +362,52 @@ impl Core {
     /// Seals the active memtable if there is anything in it; the address below which all must be flushed.
     pub(crate) fn seal_active(&self) -> Result<u64> {
         self.halt.check()?;
-        let version = self.version.load_arc();
-        let mem = Arc::clone(&version.active);
-        drop(version);
+        let mem = Arc::clone(&self.version.load_arc().active);
+        self.seal(&mem)
+    }
+
+    /// As `seal_active`, of a memtable that was active. It waits for a flush only if as many as writers may leave
+    /// behind were sealed before `mem`.
+    pub(crate) fn seal(&self, mem: &Arc<Mem>) -> Result<u64> {
         if mem.segment.position() == mem.segment.base() + crate::log::segment::FIRST {
             return Ok(mem.segment.base());
         }
+        // Room for the next segment first: a full disk is no reason to close one that writers could still use.
+        self.pool.prepare()?;
+        let entered = self.in_flight.enter(mem.segment.position());
         let full = mem.segment.close();
-        self.rotate(&full, &mem, 0)?;
+        self.finish_segment(&full, mem)?;
+        drop(entered);
+        self.rotate(mem, 0)?;
         Ok(mem.segment.next_base())
+    }
+
+    /// As `seal_active`, for a flush thread, which must not wait for a flush: does nothing, and returns `None`, if any is
+    /// due, or while another thread rotates, since that one may be waiting for this.
+    pub(crate) fn seal_active_unless_busy(&self) -> Result<Option<u64>> {
+        let Ok(_rotation) = self.rotation.try_lock() else { return Ok(None) };
+        self.halt.check()?;
+        let version = self.version.load_arc();
+        let mem = &version.active;
+        if !version.sealed.is_empty() {
+            return Ok(None);
+        }
+        if mem.segment.used() == crate::log::segment::FIRST {
+            return Ok(Some(mem.segment.base()));
+        }
+        self.pool.prepare()?;
+        let entered = self.in_flight.enter(mem.segment.position());
+        let full = mem.segment.close();
+        self.finish_segment(&full, mem)?;
+        drop(entered);
+        self.rotate_locked(mem, 0)?;
+        Ok(Some(mem.segment.next_base()))
     }
 
     /// Writes everything committed so far to tables, and waits for it.
     pub(crate) fn flush(&self) -> Result<()> {
+        // What failed before the call may succeed now; if it does not, that is told anew.
+        *lock(&self.flush_error) = None;
         let target = self.seal_active()?;
         let mut state = lock(&self.signals.state);
         loop {
@@ -422,10 +477,13 @@ impl Core {
     /// Adds a group of edits to the manifest; a failure stops all writes.
     pub(crate) fn append(&self, manifest: &mut Option<Manifest>, edits: &[Edit]) -> Result<()> {
         let Some(manifest) = manifest else { return Err(closed()) };
-        manifest.append(edits).inspect_err(|e| {
+        let before = manifest.bytes_written();
+        let appended = manifest.append(edits).inspect_err(|e| {
             self.halt.stop(e.clone());
             self.signals.finished();
-        })
+        });
+        self.counters.manifest_bytes.add(manifest.bytes_written() - before);
+        appended
     }
 
     /// Makes `edits` durable and shows the tree they lead to.
@@ -458,7 +516,16 @@ impl Core {
             return self.flush();
         }
         let tail = self.version.pin().tail();
-        self.group.wait(tail, &self.in_flight).inspect_err(|e| self.halt.stop(e.clone()))
+        if self.group.is_settled(tail) {
+            return Ok(());
+        }
+        self.wait_durable(tail)
+    }
+
+    /// Waits until everything below `address` is durable; a failure stops all writes.
+    fn wait_durable(&self, address: u64) -> Result<()> {
+        let sound = || self.halt.check_failed();
+        self.group.wait(address, &self.in_flight, sound).inspect_err(|e| self.halt.stop(e.clone()))
     }
 }
 

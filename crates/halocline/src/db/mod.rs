@@ -16,7 +16,7 @@ mod multi_get;
 pub(crate) mod open;
 pub(crate) mod options;
 mod range;
-mod read;
+pub(crate) mod read;
 mod snapshots;
 mod stats;
 

@@ -35,8 +35,11 @@ pub(crate) const DEFAULT: &str = "default";
 /// Opens the database in `dir`.
 pub(crate) fn open(options: Options, dir: &Path) -> Result<Db> {
     let core = Arc::new(open_core(options, dir)?);
-    let threads = if core.options.read_only { Vec::new() } else { background::start(&core)? };
-    Ok(Db::new(core.clone(), Arc::new(Handle::new(core, threads))))
+    let mut threads = Vec::new();
+    let started = if core.options.read_only { Ok(()) } else { background::start(&core, &mut threads) };
+    // If only some threads could be started, dropping the handle ends them.
+    let db = Db::new(Arc::clone(&core), Arc::new(Handle::new(core, threads)));
+    started.map(|()| db)
 }
 
 /// Everything but the threads.
@@ -131,6 +134,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         let state = manifest.as_ref().map(|m| m.state().tree.clone()).unwrap_or_default();
         Arc::new(state.map(|meta| open_table(&core, meta))?)
     };
+    core.counters.manifest_bytes.add(lock(&core.manifest).as_ref().map_or(0, Manifest::bytes_written));
     let floor = core.version.pin().oldest_base();
     core.install(tree, floor);
     if !core.options.read_only {
@@ -220,12 +224,18 @@ fn remove_strays(core: &Core) -> Result<()> {
     for entry in entries {
         let remove = if let Some(id) = entry.name.strip_suffix(".tbl").and_then(|n| n.parse().ok()) {
             let path = path_of(&core.dir, id);
+            if !path.ends_with(&entry.name) {
+                continue; // Not spelt as ours are: someone else's.
+            }
             (!version.tree.table_ids().contains(&id)).then_some(path)
         } else if let Some(number) = entry.name.strip_suffix(".log").and_then(|n| n.parse().ok()) {
             let used = std::iter::once(&version.active)
                 .chain(&version.sealed)
                 .any(|mem| mem.segment.raw().file.is_some() && mem.segment.raw().number == number);
             let path = crate::log::pool::path_of(&core.dir, number);
+            if !path.ends_with(&entry.name) {
+                continue;
+            }
             (!used).then_some(path)
         } else {
             None

@@ -63,8 +63,9 @@ impl Pool {
                 return Ok(raw);
             }
             let mut len = state.next_len;
-            while Segment::capacity_of(len) < need {
-                len = (len * 2).max(need.next_multiple_of(1 << 20));
+            if Segment::capacity_of(len) < need {
+                // Not more than it takes: offsets are 32 bits wide, and the longest record leaves 2 MiB of them.
+                len = Segment::len_for(need).next_multiple_of(1 << 20);
             }
             state.grow(self.max_len);
             (state.take_number(), len)

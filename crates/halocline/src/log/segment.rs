@@ -16,6 +16,7 @@
 use super::pool::Pool;
 use super::record::{self, RecordKind};
 use super::recovery::SealedSegment;
+use super::slots::InFlight;
 use crate::io::checksum::{checksum, place};
 use crate::io::{Advice, File, Mapping};
 use crate::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -230,6 +231,11 @@ impl Segment {
         len.saturating_sub(FIRST + record::SMALL as u64)
     }
 
+    /// The least length of a segment that takes a record of `need` bytes.
+    pub(crate) fn len_for(need: u64) -> u64 {
+        need + FIRST + record::SMALL as u64
+    }
+
     /// The address behind the last reservation.
     #[inline]
     pub(crate) fn position(&self) -> u64 {
@@ -331,16 +337,19 @@ impl Segment {
         Ok(())
     }
 
-    /// Adds a mark that the log is durable up to `synced`, if there is room.
-    pub(crate) fn mark(&self, synced: u64) -> Result<()> {
+    /// Adds a mark that the log is durable up to `synced`, if there is room; its address.
+    /// It is in flight meanwhile like a commit: what lies behind it must not be acknowledged, and the segment not
+    /// verified, while its room is empty.
+    pub(crate) fn mark(&self, synced: u64, in_flight: &InFlight) -> Result<Option<u64>> {
         if self.tail.0.load(SeqCst) + 2 * record::SMALL as u64 > self.limit() {
-            return Ok(());
+            return Ok(None);
         }
+        let _entered = in_flight.enter(self.position());
         match self.reserve(record::SMALL as u64) {
-            Ok(at) => self.put_small(at, RecordKind::Mark, synced),
+            Ok(at) => self.put_small(at, RecordKind::Mark, synced).map(|()| Some(self.header.base + at)),
             // Another thread filled the segment just now; someone must seal it, and if that is this thread it does.
-            Err(Full { seal_at: Some(at) }) => self.seal(at),
-            Err(Full { seal_at: None }) => Ok(()),
+            Err(Full { seal_at: Some(at) }) => self.seal(at).map(|()| None),
+            Err(Full { seal_at: None }) => Ok(None),
         }
     }
 

@@ -4,6 +4,7 @@
 //! complete, syncs the segments from the oldest that is not durable, and wakes the others, whose addresses its sync most
 //! likely covered. A sync that fails is never tried again on the same pages: the kernel may have dropped them.
 
+use super::record;
 use super::segment::Segment;
 use super::slots::InFlight;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -24,6 +25,8 @@ struct State {
     /// Segments not wholly durable, oldest first; the last one is the active one.
     segments: VecDeque<Arc<Segment>>,
     failed: Option<Error>,
+    /// The address behind the last mark, if nothing came between it and what it speaks of.
+    marked: u64,
     syncs: u64,
 }
 
@@ -45,6 +48,7 @@ impl GroupSync {
     }
 
     /// The address up to which the log is durable.
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn durable(&self) -> u64 {
         self.lock().durable
     }
@@ -54,8 +58,14 @@ impl GroupSync {
         self.lock().syncs
     }
 
-    /// Returns when everything below `address` is durable.
-    pub(crate) fn wait(&self, address: u64, in_flight: &InFlight) -> Result<()> {
+    /// Returns when everything below `address` is durable. `sound` fails if a write to the log has failed: what lies
+    /// behind it is then not part of a prefix, and neither is it acknowledged, nor marked as durable.
+    pub(crate) fn wait(
+        &self,
+        address: u64,
+        in_flight: &InFlight,
+        sound: impl Fn() -> Result<()>,
+    ) -> Result<()> {
         let mut state = self.lock();
         loop {
             if state.durable >= address {
@@ -79,7 +89,7 @@ impl GroupSync {
 
         let target = segments.last().map_or(address, |s| s.position());
         in_flight.wait_below(target);
-        let result = segments.iter().try_for_each(|s| s.sync());
+        let result = sound().and_then(|()| segments.iter().try_for_each(|s| s.sync()));
 
         let mut state = self.lock();
         state.leading = false;
@@ -99,10 +109,19 @@ impl GroupSync {
         drop(state);
         self.changed.notify_all();
         // The mark lets recovery tell damage from a torn tail.
-        match outcome? {
-            Some((segment, durable)) => segment.mark(durable),
-            None => Ok(()),
+        if let Some((segment, durable)) = outcome? {
+            // A mark right behind what is durable changes nothing that would need another sync.
+            if segment.mark(durable, in_flight)? == Some(durable) {
+                self.lock().marked = durable + record::SMALL as u64;
+            }
         }
+        Ok(())
+    }
+
+    /// Whether nothing but a mark was added since the last sync, so that another one would do no good.
+    pub(crate) fn is_settled(&self, tail: u64) -> bool {
+        let state = self.lock();
+        state.durable >= tail || state.marked == tail
     }
 }
 

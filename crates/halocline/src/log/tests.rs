@@ -82,7 +82,7 @@ impl Log {
     }
 
     fn sync(&self) {
-        self.group.wait(self.active.position(), &self.in_flight).unwrap();
+        self.group.wait(self.active.position(), &self.in_flight, || Ok(())).unwrap();
     }
 }
 
@@ -299,8 +299,8 @@ fn a_failed_sync_acknowledges_nothing_and_is_not_tried_again() {
     let end = log.append(100);
     let matching = FaultFilter { ops: vec![Op::Sync], ..FaultFilter::default() };
     disk.inject(Fault { kind: FaultKind::Eio, at: 1, forever: false, matching });
-    assert!(log.group.wait(end, &log.in_flight).is_err());
-    let error = log.group.wait(end, &log.in_flight).expect_err("the failure stays");
+    assert!(log.group.wait(end, &log.in_flight, || Ok(())).is_err());
+    let error = log.group.wait(end, &log.in_flight, || Ok(())).expect_err("the failure stays");
     assert_eq!(error.kind(), ErrorKind::Halted);
 }
 
@@ -317,11 +317,73 @@ fn committers_from_many_threads_share_syncs() {
                     // SAFETY: reserved just above.
                     let lsn = unsafe { log.active.fill(at, 64, 48, |room| room.fill(0)) }.unwrap();
                     drop(entered);
-                    log.group.wait(lsn + 64, &log.in_flight).unwrap();
+                    log.group.wait(lsn + 64, &log.in_flight, || Ok(())).unwrap();
                     assert!(log.group.durable() >= lsn + 64);
                 }
             });
         }
     });
     assert!(log.group.syncs() <= 200);
+}
+
+#[test]
+fn damage_in_a_sealed_segment_behind_its_last_mark_is_found_by_the_marks_of_the_next() {
+    both(|backing| {
+        let disk = disk_for(backing, 10);
+        let mut log = Log::new(&disk, backing, 0, 1);
+        while log.sealed.is_empty() {
+            log.append(1000);
+        }
+        log.append(10);
+        log.sync();
+        log.append(10);
+        log.sync();
+        // Everything so far is durable, and a mark in the second segment says so; now the first one decays.
+        let path = path_of(Path::new(DIR), 1);
+        let crashed = disk.crash(1, CrashMode::DropUnsynced);
+        let mut bytes = crashed.read_file(&path).unwrap();
+        bytes[FIRST as usize + 30_000] ^= 1;
+        crashed.write_file(&path, &bytes).unwrap();
+        match recover(&crashed, 0) {
+            Err(e) => assert_eq!(e.kind(), ErrorKind::Corruption),
+            Ok(found) => panic!("{} of {} durable records, and no error", numbers(&found).len(), log.next),
+        }
+    });
+}
+
+#[test]
+fn offsets_in_a_segment_for_a_large_batch_fit_in_32_bits() {
+    let disk = SimVfs::new(11);
+    for need in [(2u64 << 30) + (1 << 20) - 64, (3 << 30) - 64, record::MAX + 16] {
+        let pool = Pool::new(Arc::new(disk.clone()), Path::new(DIR), Backing::Anonymous, 64 << 20, 1);
+        let raw = pool.take(need).unwrap();
+        assert!(Segment::capacity_of(raw.len()) >= need);
+        assert!(raw.len() <= 1 << 32, "{} bytes for a record of {need}", raw.len());
+    }
+}
+
+#[test]
+fn an_entry_of_a_later_version_or_of_no_family_is_an_error_that_says_where() {
+    let put = |kind: Kind, key: &[u8]| {
+        let disk = disk_for(Backing::Mapped, 10);
+        let mut log = Log::new(&disk, Backing::Mapped, 0, 1);
+        log.append(10);
+        let body = entry::encoded_len(key.len(), 3);
+        let len = record::data_len(body as u64);
+        let at = log.reserve(len);
+        let fill = |room: &mut [u8]| {
+            entry::encode(room, kind, &[], key, b"abc");
+        };
+        // SAFETY: reserved just above.
+        unsafe { log.active.fill(at, len, body, fill) }.unwrap();
+        let error = recover(&disk.kill(), 0).err().expect("it is refused");
+        assert_eq!(error.path(), Some(&*path_of(Path::new(DIR), 1)));
+        assert_eq!(error.offset(), Some(at + record::HEADER as u64));
+        error.kind()
+    };
+    for kind in [Kind::Merge, Kind::RangeDelete, Kind::LargeValue] {
+        assert_eq!(put(kind, &[0, 1]), ErrorKind::Unsupported);
+    }
+    assert_eq!(put(Kind::Put, &[]), ErrorKind::Corruption);
+    assert_eq!(put(Kind::Delete, &[0xFF, 0, 0, 1]), ErrorKind::Corruption);
 }

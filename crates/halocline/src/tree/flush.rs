@@ -1,6 +1,7 @@
 //! A flush: a sealed memtable becomes a new run of every column family it holds.
 //!
-//! It is done in steps, so that writers who run ahead can help. What it must get right: all writers
+//! It is done in steps, so that writers who run ahead can help, and two may be under way, so that one writes while the
+//! other waits for the disk; they end in the order of their memtables. What it must get right: all writers
 //! of the segment are done before it looks; the records are verified first, so that a stray store never reaches a
 //! table; the snapshots are listed after the seal; the manifest learns of the tables and of the new floor in one edit, after the tables and
 //! their names are durable; and only then does the segment go back to the pool.
@@ -9,7 +10,8 @@ use super::edit::Edit;
 use super::output::{Output, open_table};
 use super::policy::Cuts;
 use super::version::Family;
-use crate::db::core::{Core, Mem, lock};
+use crate::db::core::{Core, Mem, closed, lock};
+use crate::db::read::InternalKey;
 use crate::entry::Prefix;
 use crate::io::checksum::key_hash;
 use crate::iter::{Prefixed, Source, VersionMerge, Visibility};
@@ -39,6 +41,19 @@ pub(crate) struct FlushJob {
     done: bool,
     failure: Option<Error>,
     started_ns: u64,
+}
+
+/// As [`absent_below`] for all of a family, and none of the memtables, which are older and not flushed yet, has the key.
+fn absent_everywhere(family: &Arc<Family<Table>>, older: Vec<Arc<Mem>>) -> Absent {
+    let mut in_tables = absent_below(family, 0);
+    let family = family.id;
+    Box::new(move |key| {
+        let in_memory = || {
+            let internal = InternalKey::new(family, key);
+            older.iter().any(|mem| mem.memtable.get(internal.as_slice(), u64::MAX).is_some())
+        };
+        (older.is_empty() || !in_memory()) && in_tables(key)
+    })
 }
 
 /// No run of `family` from index `from` on, counting the last run as the last, may hold the key.
@@ -71,6 +86,11 @@ impl FlushJob {
         })
     }
 
+    /// The base of the memtable's segment.
+    pub(crate) fn base(&self) -> u64 {
+        self.mem.segment.base()
+    }
+
     /// Whether all entries are written: only `finish` is left.
     pub(crate) fn is_done(&self) -> bool {
         self.done
@@ -88,6 +108,8 @@ impl FlushJob {
 
     /// As `step`; a failure is kept for the thread whose job it is.
     pub(crate) fn step_or_fail(&mut self, core: &Core, entries: usize) {
+        // Should the step panic, in whatever thread, the job is half done and must not be gone on with.
+        self.failure = Some(Error::new(ErrorKind::Halted, "a step of this job panicked"));
         self.failure = self.step(core, entries).err();
     }
 
@@ -128,7 +150,9 @@ impl FlushJob {
         let version = core.version.load_arc();
         if let Some(family) = version.tree.family(id) {
             let source = Prefixed::new(self.mem.memtable.cursor(Visibility::All), Prefix::of(id));
-            let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent_below(family, 0));
+            let older = version.sealed.iter().filter(|mem| mem.segment.base() < self.mem.segment.base());
+            let absent = absent_everywhere(family, older.cloned().collect());
+            let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent);
             merge.seek_first()?;
             let output =
                 Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
@@ -147,6 +171,8 @@ impl FlushJob {
         for (family, output) in &mut self.finished {
             written.push((*family, output.finish(core)?));
         }
+        // The flushes of older memtables come first: the floor only rises.
+        self.wait_for_turn(core)?;
         let mut manifest = lock(&core.manifest);
         let version = core.version.load_arc();
         let mut edits = Vec::new();
@@ -171,6 +197,25 @@ impl FlushJob {
         core.counters.flushes.add(1);
         core.counters.flush_ns.add(core.vfs.monotonic_ns().saturating_sub(self.started_ns));
         Ok(())
+    }
+
+    /// Waits until this memtable is the oldest one.
+    fn wait_for_turn(&self, core: &Core) -> Result<()> {
+        let mut state = lock(&core.signals.state);
+        loop {
+            let oldest = core.version.load_arc().sealed.last().map(|mem| mem.segment.base());
+            if oldest.is_none_or(|oldest| oldest >= self.mem.segment.base()) {
+                return Ok(());
+            }
+            core.halt.check_failed()?;
+            if let Some(e) = &*lock(&core.flush_error) {
+                return Err(e.clone());
+            }
+            if state.closing {
+                return Err(closed());
+            }
+            state = core.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
     }
 
     /// Removes what was written: the flush failed and starts again, or never.

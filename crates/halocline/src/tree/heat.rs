@@ -9,6 +9,7 @@
 use super::run::Run;
 use super::version::Tree;
 use crate::db::core::{Core, Version};
+use crate::db::options::Compaction;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::table::Table;
 use std::cell::Cell;
@@ -31,6 +32,10 @@ pub(crate) struct Heat {
     /// Consolidate once so much is paid; 0: there is nothing to gain.
     due_ns: AtomicU64,
     consolidating: AtomicBool,
+    /// What is to be consolidated: the memtables below this address, 0 until that is decided,
+    target: AtomicU64,
+    /// and the runs below this id, 0 until the memtables are flushed. What comes later is left to the next time.
+    run_limit: AtomicU64,
 }
 
 thread_local!(static PAID: Cell<u64> = const { Cell::new(0) });
@@ -59,20 +64,45 @@ impl Heat {
     fn tell(&self, core: &Core, ns: u64) {
         let paid = self.paid_ns.fetch_add(ns, Relaxed) + ns;
         let due = self.due_ns.load(Relaxed);
-        if due != 0 && paid >= due && !core.options.read_only && !self.consolidating.swap(true, Relaxed) {
+        // Who chose another policy chose to write less.
+        let may = matches!(core.options.compaction, Compaction::Lazy | Compaction::Leveled)
+            && !core.options.read_only;
+        if due != 0 && paid >= due && may && !self.consolidating.swap(true, Relaxed) {
             core.signals.request();
         }
     }
 
-    /// Whether everything should go down into the last run now.
+    /// Whether what is there should go down into the last run now.
     pub(crate) fn is_consolidating(&self) -> bool {
         self.consolidating.load(Relaxed)
     }
 
-    /// It has.
+    /// Whether the active memtable should be sealed, to be part of it: said once each time.
+    pub(crate) fn wants_seal(&self) -> bool {
+        self.is_consolidating() && self.target.load(Relaxed) == 0
+    }
+
+    /// The memtables below this address are part of it.
+    pub(crate) fn set_target(&self, address: u64) {
+        self.target.store(address.max(1), Relaxed);
+    }
+
+    /// The id below which runs are part of it; `None` while memtables that are part of it wait for their flush.
+    pub(crate) fn run_limit(&self, version: &Version, next_id: u64) -> Option<u64> {
+        let target = self.target.load(Relaxed);
+        if target == 0 || version.oldest_base() < target {
+            return None;
+        }
+        let _ = self.run_limit.compare_exchange(0, next_id, Relaxed, Relaxed);
+        Some(self.run_limit.load(Relaxed))
+    }
+
+    /// It is done.
     pub(crate) fn consolidated(&self, version: &Version) {
         self.paid_ns.store(0, Relaxed);
         self.reckon(version);
+        self.target.store(0, Relaxed);
+        self.run_limit.store(0, Relaxed);
         self.consolidating.store(false, Relaxed);
     }
 

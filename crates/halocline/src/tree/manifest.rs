@@ -119,6 +119,12 @@ fn number_of(name: &str) -> Option<u64> {
     (name_of(number) == name).then_some(number)
 }
 
+/// Whether a file is named like a table or a log segment.
+fn is_data(name: &str) -> bool {
+    let stem = name.strip_suffix(".tbl").or_else(|| name.strip_suffix(".log"));
+    stem.is_some_and(|stem| stem.len() >= 8 && stem.bytes().all(|b| b.is_ascii_digit()))
+}
+
 impl Manifest {
     /// Whether there is a database in `dir`.
     pub(crate) fn presence(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Presence> {
@@ -134,6 +140,8 @@ impl Manifest {
             match number_of(&entry.name) {
                 Some(1) => first = true,
                 Some(_) => return Ok(Presence::Present),
+                // Tables and log segments without any manifest: it was lost. They are not to be taken for strays.
+                None if is_data(&entry.name) => return Ok(Presence::Present),
                 None => other |= entry.name != CURRENT_NEW && entry.name != LOCK,
             }
         }
@@ -226,11 +234,6 @@ impl Manifest {
     /// Names the database, across all its manifests.
     pub(crate) fn database(&self) -> [u8; 16] {
         self.database
-    }
-
-    /// The live manifest's path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Bytes written by this handle.

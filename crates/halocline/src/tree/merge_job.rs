@@ -13,7 +13,7 @@ use crate::db::core::{Core, lock};
 use crate::iter::{Concat, Tables, VersionMerge, Visibility};
 use crate::sync::Arc;
 use crate::table::{Table, TableCursor, TableMeta};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::sync::atomic::Ordering;
 
 /// Some tables of a run, in order.
@@ -85,6 +85,8 @@ impl MergeJob {
 
     /// As `step`; a failure is kept for the thread whose job it is.
     pub(crate) fn step_or_fail(&mut self, core: &Core, entries: usize) {
+        // Should the step panic, in whatever thread, the job is half done and must not be gone on with.
+        self.failure = Some(Error::new(ErrorKind::Halted, "a step of this job panicked"));
         self.failure = self.step(core, entries).err();
     }
 

@@ -14,16 +14,22 @@ use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::MergeJob;
 use std::cell::Cell;
 
+/// Flushes that may be under way at once: one writes while another waits for the disk.
+pub(crate) const FLUSH_THREADS: usize = 2;
 /// Entries written per turn: some 50 to 100 microseconds of work.
 pub(crate) const QUANTUM: usize = 256;
+/// Turns one commit takes at most: the bound on its delay.
+const MOST_TURNS: u64 = 8;
 /// A debt below this many bytes waits for the next commit.
 const SMALL_DEBT: u64 = 16 << 10;
 
 /// The jobs under way, and how much the writers owe.
 #[derive(Default)]
 pub(crate) struct Pacing {
-    /// The flush under way, if any: whoever holds the lock takes a turn at it.
-    pub(crate) flush: Mutex<Option<FlushJob>>,
+    /// Flushes under way, one slot a flush thread: whoever holds the lock takes a turn.
+    pub(crate) flushes: [Mutex<Option<FlushJob>>; FLUSH_THREADS],
+    /// The bases of the memtables that are being flushed.
+    pub(crate) flushing: Mutex<Vec<u64>>,
     /// Merges under way, one slot a merge thread.
     pub(crate) merges: Vec<Mutex<Option<MergeJob>>>,
     /// Bytes of flush work owed per 1024 bytes committed.
@@ -58,45 +64,38 @@ impl Pacing {
     #[cold]
     fn pay(&self, core: &Core, flush: u64, merge: u64) {
         let per_turn = self.entry_bytes.load(Relaxed).max(16) * QUANTUM as u64;
-        let mut debt = FLUSH_DEBT.get() + flush;
         // At most a few turns at once, however large the commit: the bound on a call's delay.
-        let mut turns = 8;
-        while debt >= SMALL_DEBT.max(per_turn) && turns > 0 {
-            let mut job = lock(&self.flush);
-            match job.as_mut().filter(|job| !job.is_done() && !job.failed()) {
-                // A failure is found, and told, by the thread whose job it is.
-                Some(job) => job.step_or_fail(core, QUANTUM),
-                None => {
-                    debt = 0;
-                    break;
-                }
-            }
-            core.counters.helped.add(1);
-            debt -= per_turn.min(debt);
-            turns -= 1;
-        }
-        FLUSH_DEBT.set(debt.min(per_turn * 16));
-
-        let mut debt = MERGE_DEBT.get() + merge;
-        let mut turns = 8;
-        while debt >= SMALL_DEBT.max(per_turn) && turns > 0 {
-            let mut helped = false;
-            for slot in &self.merges {
+        let help_flush = || {
+            self.flushes.iter().any(|slot| {
                 let mut job = lock(slot);
-                if let Some(job) = job.as_mut().filter(|job| !job.is_done() && !job.failed()) {
-                    job.step_or_fail(core, QUANTUM);
-                    helped = true;
-                    break;
-                }
-            }
-            if !helped {
-                debt = 0;
-                break;
-            }
-            core.counters.helped.add(1);
-            debt -= per_turn.min(debt);
-            turns -= 1;
-        }
-        MERGE_DEBT.set(debt.min(per_turn * 16));
+                let job = job.as_mut().filter(|job| !job.is_done() && !job.failed());
+                // A failure is found, and told, by the thread whose job it is.
+                job.map(|job| job.step_or_fail(core, QUANTUM)).is_some()
+            })
+        };
+        let help_merge = || {
+            self.merges.iter().any(|slot| {
+                let mut job = lock(slot);
+                let job = job.as_mut().filter(|job| !job.is_done() && !job.failed());
+                job.map(|job| job.step_or_fail(core, QUANTUM)).is_some()
+            })
+        };
+        FLUSH_DEBT.set(work_off(core, FLUSH_DEBT.get() + flush, per_turn, help_flush));
+        MERGE_DEBT.set(work_off(core, MERGE_DEBT.get() + merge, per_turn, help_merge));
     }
+}
+
+/// Takes turns until the debt is small, there is nothing to help with, or the call has done its share; what is left.
+fn work_off(core: &Core, mut debt: u64, per_turn: u64, help: impl Fn() -> bool) -> u64 {
+    for _ in 0..MOST_TURNS {
+        if debt < SMALL_DEBT.max(per_turn) {
+            break;
+        }
+        if !help() {
+            return 0;
+        }
+        core.counters.helped.add(1);
+        debt -= per_turn.min(debt);
+    }
+    debt.min(per_turn * 2 * MOST_TURNS)
 }
