@@ -47,5 +47,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use key::Key;
 pub use value::Value;
 
+/// The README's program is compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 #[doc(hidden)]
 pub use table::bench as bench_internals_table;

@@ -420,8 +420,10 @@ fn help_loop(core: &Core) -> Result<()> {
         _ => None,
     };
     let mut seen = u64::MAX;
+    // When the last sync began: what was committed since is not in it.
     let mut last_sync = core.vfs.monotonic_ns();
-    while wait(core, &mut seen, interval) {
+    let since = |last: u64| Duration::from_nanos(core.vfs.monotonic_ns().saturating_sub(last));
+    while wait(core, &mut seen, interval.map(|every| every.saturating_sub(since(last_sync)))) {
         core.pool.tidy()?;
         let version = core.version.load_arc();
         if version.active.segment.is_half_full() {
@@ -434,10 +436,10 @@ fn help_loop(core: &Core) -> Result<()> {
         drop(version);
         core.version.sweep();
         if let Some(every) = interval
-            && core.vfs.monotonic_ns().saturating_sub(last_sync) >= every.as_nanos() as u64
+            && since(last_sync) >= every
         {
-            core.sync()?;
             last_sync = core.vfs.monotonic_ns();
+            core.sync()?;
         }
     }
     Ok(())

@@ -113,7 +113,8 @@ impl Source for AnySource {
 /// let mut cursor = db.cursor()?;
 /// cursor.seek(b"a")?;
 /// while cursor.valid() {
-///     println!("{:?} = {:?}", cursor.key().escape_ascii(), cursor.value()?.len());
+///     let bytes = cursor.value()?.len();
+///     println!("{} has {bytes} bytes", cursor.key().escape_ascii());
 ///     cursor.next()?;
 /// }
 /// # Ok(())

@@ -17,7 +17,8 @@ pub enum Durability {
     /// Survives a killed process. After power loss, whatever the last sync covered is there: always a prefix of
     /// what was committed.
     Process,
-    /// As `Process`, and power loss costs at most what was committed in the last interval.
+    /// As `Process`, with a sync at every interval: power loss costs at most what was committed in the last one and
+    /// while its sync took place. Only as the database's default; a commit that asks for it gets `Process`.
     Interval(Duration),
     /// Survives power loss when the call returns. Committers that wait at the same time share one sync.
     Sync,
