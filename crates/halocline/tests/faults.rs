@@ -295,7 +295,7 @@ fn all(mode: LogMode) {
     let progress = work(&disk, mode);
     assert_eq!((progress.acknowledged, progress.errors.len()), (COMMITS, 0), "{progress:?}");
     let ops = disk.ops();
-    let step = common::size("HALOCLINE_FAULT_STEP", 1 + ops / 40);
+    let step = common::size("HALOCLINE_FAULT_STEP", 1 + ops / 30);
     let first = common::size("HALOCLINE_SEED", 0);
     let (mut runs, mut fired, mut errors) = (0, 0, 0);
     for kind in [FaultKind::Eio, FaultKind::Enospc, FaultKind::Short] {
