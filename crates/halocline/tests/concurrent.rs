@@ -3,11 +3,13 @@
 //! Environment: `HALOCLINE_CONCURRENT_OPS` (writes of each thread), `HALOCLINE_CONCURRENT_ROUNDS` (of closing under load),
 //! `HALOCLINE_SEED`. Schedules differ from run to run.
 
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
+
 mod common;
 
 use common::Rng;
 use halocline::io::sim::SimVfs;
-use halocline::{Compaction, Db, Durability, ErrorKind, LogMode, Options, Snapshot, TableAccess, WriteBatch};
+use halocline::{Compaction, Durability, ErrorKind, LogMode, Options, Snapshot, TableAccess, WriteBatch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -31,7 +33,7 @@ fn version_of(value: &[u8]) -> u64 {
 }
 
 fn value_of(version: u64) -> Vec<u8> {
-    let len = if version % 97 == 0 { 3_000 } else { 20 + version % 150 };
+    let len = if version.is_multiple_of(97) { 3_000 } else { 20 + version % 150 };
     [version.to_le_bytes().to_vec(), common::bytes(version, len as usize)].concat()
 }
 
@@ -63,6 +65,9 @@ impl Owned {
     }
 }
 
+/// Keys by number, and what was read of them.
+type Seen = Vec<(usize, Option<Vec<u8>>)>;
+
 const WRITERS: usize = 4;
 const KEYS: usize = 150;
 
@@ -76,7 +81,7 @@ fn linearizable(options: Options) {
     let second = db.column_family("second").unwrap();
     let owned: Vec<Owned> = (0..WRITERS * KEYS).map(|_| Owned::default()).collect();
     let done = AtomicBool::new(false);
-    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 6_000);
+    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 4_000);
     let reads = AtomicU64::new(0);
     // Odd keys are in the second family.
     let in_second = |i: usize| i % 2 == 1;
@@ -117,7 +122,7 @@ fn linearizable(options: Options) {
             let (db, second, owned, done, reads) = (&db, &second, &owned, &done, &reads);
             scope.spawn(move || {
                 let mut rng = Rng::new(1000 + r);
-                let mut held: Vec<(Snapshot, Vec<(usize, Option<Vec<u8>>)>)> = Vec::new();
+                let mut held: Vec<(Snapshot, Seen)> = Vec::new();
                 while !done.load(SeqCst) {
                     reads.fetch_add(1, SeqCst);
                     let acknowledged =
@@ -150,7 +155,7 @@ fn linearizable(options: Options) {
                                 owned[i].check(least[i], found.as_deref());
                                 (i, found.map(|v| v.to_vec()))
                             });
-                            let seen = seen.collect();
+                            let seen: Seen = seen.collect();
                             held.push((snapshot, seen));
                             if held.len() > 5 {
                                 held.swap_remove(rng.below(6) as usize);
@@ -254,7 +259,7 @@ fn snapshots_and_iterators_see_batches_whole() {
     let balance = |v: &[u8]| i64::from_le_bytes(v[..8].try_into().unwrap());
     // Of each writer, accounts in the default family sum up to 0, and so do those of both families.
     let done = AtomicBool::new(false);
-    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 6_000);
+    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 4_000);
     thread::scope(|scope| {
         let writers: Vec<_> = (0..3u64)
             .map(|w| {
@@ -265,13 +270,13 @@ fn snapshots_and_iterators_see_batches_whole() {
                     let mut batch = WriteBatch::new();
                     for _ in 0..ops {
                         batch.clear();
-                        for family in 0..2 {
+                        for (family, balances) in balances.iter_mut().enumerate() {
                             let (from, to) = (rng.below(ACCOUNTS), rng.below(ACCOUNTS));
                             let amount = rng.below(100) as i64;
-                            balances[family][from as usize] -= amount;
-                            balances[family][to as usize] += amount;
+                            balances[from as usize] -= amount;
+                            balances[to as usize] += amount;
                             for i in [from, to] {
-                                let balance = balances[family][i as usize];
+                                let balance = balances[i as usize];
                                 let value =
                                     [balance.to_le_bytes().to_vec(), vec![7; rng.below(200) as usize]]
                                         .concat();
@@ -344,7 +349,7 @@ fn families_come_and_go_under_load() {
     let disk = SimVfs::new(6);
     let options = Options::new().vfs(Arc::new(disk.clone())).write_buffer(64 << 10);
     let db = options.clone().open("/db").unwrap();
-    let rounds = common::size("HALOCLINE_CONCURRENT_OPS", 6_000) / 100;
+    let rounds = common::size("HALOCLINE_CONCURRENT_OPS", 4_000) / 100;
     thread::scope(|scope| {
         for t in 0..4u64 {
             let db = &db;

@@ -10,6 +10,8 @@
 //! are taken at one in so many operations; 1 is all), `HALOCLINE_SEED`. The background makes the exact moments differ from
 //! run to run: a failure prints what is needed to find the workload, and how the image was made.
 
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
+
 mod common;
 
 use common::Rng;

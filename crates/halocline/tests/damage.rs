@@ -11,6 +11,8 @@
 //!
 //! Environment: `HALOCLINE_DAMAGE_STEP` (every so manieth byte; 1 is all), `HALOCLINE_SEED` (the bits flipped).
 
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
+
 mod common;
 
 use common::Rng;
@@ -152,7 +154,7 @@ fn bounded<T>(what: &str, test: impl FnOnce() -> T) -> T {
 /// An error or the right answer, from whoever opens to read; with `writable`, also from whoever opens to write.
 fn read_damaged(disk: &SimVfs, what: &str, expected: &[Map; 2], writable: bool) -> bool {
     let known = [&expected[0], &expected[1]];
-    let access = if what.len() % 2 == 0 { TableAccess::Mapped } else { TableAccess::Pread };
+    let access = if what.len().is_multiple_of(2) { TableAccess::Mapped } else { TableAccess::Pread };
     let options = options(disk).table_access(access);
     let mut noticed = false;
     let mut judge = |found: halocline::Result<[Map; 2]>| match found {
@@ -217,7 +219,7 @@ fn each_flipped_byte_of_a_closed_database_is_found_and_none_gives_a_wrong_answer
     for (path, bytes) in &files {
         // Small files and the ends of the others are done in full.
         let whole = |at: usize| bytes.len() < 300 || at < 64 || at + 300 > bytes.len();
-        for at in (0..bytes.len()).filter(|&at| (at + step / 2) % step == 0 || whole(at)) {
+        for at in (0..bytes.len()).filter(|&at| (at + step / 2).is_multiple_of(step) || whole(at)) {
             let bit = rng.below(8) as u8;
             let what = format!("{} with bit {bit} of byte {at} flipped", name(path));
             let mut damaged = bytes.clone();
@@ -269,7 +271,7 @@ fn each_cut_zeroed_exchanged_or_missing_file_of_a_closed_database_gives_no_wrong
     let step = common::size("HALOCLINE_DAMAGE_STEP", 97) as usize;
     for (i, (path, bytes)) in files.iter().enumerate() {
         let near = |at: usize| at < 20 || at + 20 >= bytes.len();
-        for len in (0..bytes.len()).filter(|&len| len % step == 0 || near(len)) {
+        for len in (0..bytes.len()).filter(|&len| len.is_multiple_of(step) || near(len)) {
             let mut damaged = files.clone();
             damaged[i].1.truncate(len);
             let what = format!("{} cut to {len} of {} bytes", name(path), bytes.len());
@@ -396,7 +398,7 @@ fn damage_log(mode: LogMode) {
     for &i in &logs {
         let bytes = &files[i].1;
         let used = used(bytes);
-        for at in (0..used).filter(|&at| at < 128 || at % step == 0 && at >= 4096) {
+        for at in (0..used).filter(|&at| at < 128 || at.is_multiple_of(step) && at >= 4096) {
             let mut damaged = files.clone();
             let kind = rng.below(3);
             let what = match kind {

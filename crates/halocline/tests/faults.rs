@@ -7,6 +7,8 @@
 //!
 //! Environment: `HALOCLINE_FAULT_STEP` (the operations that fail: each so manieth one; 1 is all), `HALOCLINE_SEED`.
 
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
+
 mod common;
 
 use common::Rng;

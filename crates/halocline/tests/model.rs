@@ -5,6 +5,8 @@
 //! `HALOCLINE_MODEL_OPS` (operations on each), `HALOCLINE_SEED` (replays from that seed on; failures print it, with the
 //! operations left after shrinking).
 
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
+
 mod common;
 
 use common::Rng;
@@ -20,6 +22,8 @@ use std::sync::Arc;
 
 type Map = BTreeMap<Vec<u8>, Arc<[u8]>>;
 type Pair = (Vec<u8>, Arc<[u8]>);
+/// A write of a batch: its family, its key, and what it puts there.
+type Write = (usize, Vec<u8>, Option<Arc<[u8]>>);
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The names of the column families; the first is the default one.
@@ -30,7 +34,7 @@ const FAMILIES: [&str; 3] = ["default", "users", "log"];
 enum Op {
     Put(usize, Vec<u8>, Arc<[u8]>),
     Delete(usize, Vec<u8>),
-    Batch(Vec<(usize, Vec<u8>, Option<Arc<[u8]>>)>, u8),
+    Batch(Vec<Write>, u8),
     Get(usize, Vec<u8>),
     MultiGet(usize, Vec<Vec<u8>>),
     Scan(usize, Range, u64),
@@ -544,9 +548,9 @@ impl Run {
     }
 
     fn verify_all(&mut self) {
-        for cf in 0..3 {
+        for (cf, name) in FAMILIES.iter().enumerate() {
             let Some(family) = &self.families[cf] else {
-                assert!(self.db.find_column_family(FAMILIES[cf]).unwrap().is_none());
+                assert!(self.db.find_column_family(name).unwrap().is_none());
                 continue;
             };
             let all = (Bound::Unbounded, Bound::Unbounded);
