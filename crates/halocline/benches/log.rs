@@ -1,6 +1,8 @@
 //! Appending to the log: what a commit of one 132-byte record costs before it is indexed, from 1 and from 8 threads,
 //! into a mapped and into a written log.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use halocline::bench_internals::LogBench;
 use std::time::{Duration, Instant};

@@ -98,7 +98,6 @@ pub(crate) struct Entry<'a> {
     pub(crate) kind: Kind,
     /// The internal key.
     pub(crate) key: &'a [u8],
-    pub(crate) value: &'a [u8],
     /// Bytes of the whole entry.
     pub(crate) len: usize,
 }
@@ -187,7 +186,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Entry<'_>> {
     }
     let key_end = at.checked_add(key_len as usize)?;
     let end = key_end.checked_add(value_len as usize)?;
-    Some(Entry { kind, key: bytes.get(at..key_end)?, value: bytes.get(key_end..end)?, len: end })
+    if end > bytes.len() {
+        return None;
+    }
+    Some(Entry { kind, key: bytes.get(at..key_end)?, len: end })
 }
 
 #[cfg(test)]
@@ -204,7 +206,8 @@ mod tests {
             let n = encode(&mut out, Kind::Put, prefix.as_slice(), &key, &value);
             assert_eq!(n, out.len());
             let entry = decode(&out).unwrap();
-            assert_eq!((entry.kind, entry.len, entry.value), (Kind::Put, n, &value[..]));
+            assert_eq!((entry.kind, entry.len), (Kind::Put, n));
+            assert_eq!(out[n - value_len..n], value);
             assert_eq!(Prefix::split(entry.key), Some((3, &key[..])));
             for cut in [0, 1, n / 2, n - 1] {
                 if cut < n {

@@ -4,14 +4,14 @@
 #[cfg(not(shuttle))]
 pub(crate) use std::{
     hint::spin_loop,
-    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, atomic},
+    sync::{Arc, Condvar, Mutex, MutexGuard, atomic},
     thread,
 };
 
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
     hint::spin_loop,
-    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, atomic},
+    sync::{Arc, Condvar, Mutex, MutexGuard, atomic},
     thread,
 };
 

@@ -151,7 +151,7 @@ impl Set {
     pub(super) fn sweep(&self, mut enough: impl FnMut(&Slot) -> bool) -> [Option<Slot>; WAYS] {
         let mut taken = [const { None }; WAYS];
         let mut ways = self.lock();
-        for way in 0..WAYS {
+        for (way, taken) in taken.iter_mut().enumerate() {
             if ways.slots[way].is_none() {
                 continue;
             }
@@ -160,8 +160,8 @@ impl Set {
                 continue;
             }
             self.set_tag(way, 0);
-            taken[way] = ways.slots[way].take();
-            if taken[way].as_ref().is_some_and(&mut enough) {
+            *taken = ways.slots[way].take();
+            if taken.as_ref().is_some_and(&mut enough) {
                 break;
             }
         }
@@ -175,10 +175,10 @@ impl Set {
             return taken;
         }
         let mut ways = self.lock();
-        for way in 0..WAYS {
+        for (way, taken) in taken.iter_mut().enumerate() {
             if ways.slots[way].as_ref().is_some_and(&remove) {
                 self.set_tag(way, 0);
-                taken[way] = ways.slots[way].take();
+                *taken = ways.slots[way].take();
             }
         }
         taken

@@ -23,6 +23,7 @@ use std::time::Duration;
 /// How long a job waits before it tries a full disk again.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// What a thread does until the database closes.
 type Body = Box<dyn Fn(&Core) -> Result<()> + Send>;
 
 /// Starts the threads, and adds them to `threads` as far as it comes.

@@ -8,7 +8,7 @@ use super::batch::{WriteBatch, check_lengths};
 use super::options::{Durability, Options};
 use super::snapshots::Snapshots;
 use super::stats::Counters;
-use crate::cache::{Budget, HotGroups, Part};
+use crate::cache::{Budget, HotGroups, Part, Records};
 use crate::entry::{self, Kind, Prefix};
 use crate::io::{Lock, Vfs};
 use crate::log::pool::Pool;
@@ -52,6 +52,9 @@ pub(crate) struct Version {
     /// Newest first.
     pub(crate) sealed: Vec<Arc<Mem>>,
     pub(crate) tree: Arc<Tree<Table>>,
+    /// Grows whenever a key may have another newest value in the tables than before: with each flush, dropped column
+    /// family and dropped table, but not with merges. Cached records are true of one such number.
+    pub(crate) flushes: u64,
 }
 
 impl Version {
@@ -177,6 +180,7 @@ pub(crate) struct Core {
     pub(crate) heat: Heat,
     pub(crate) budget: Arc<Budget>,
     pub(crate) cache: Option<std::sync::Arc<HotGroups>>,
+    pub(crate) records: Option<Records>,
     pub(crate) counters: Counters,
     pub(crate) next_file: AtomicU64,
     /// What merges are working on.
@@ -330,7 +334,8 @@ impl Core {
         let mut sealed = Vec::with_capacity(version.sealed.len() + 1);
         sealed.push(Arc::clone(&version.active));
         sealed.extend(version.sealed.iter().cloned());
-        self.version.swap(Arc::new(Version { active: next, sealed, tree: Arc::clone(&version.tree) }));
+        let tree = Arc::clone(&version.tree);
+        self.version.swap(Arc::new(Version { active: next, sealed, tree, flushes: version.flushes }));
         drop(publish);
         self.counters.rotations.add(1);
         self.signals.request();
@@ -377,8 +382,8 @@ impl Core {
         Ok(mem.segment.next_base())
     }
 
-    /// As `seal_active`, for a flush thread, which must not wait for a flush: nothing is done if one is due, or while
-    /// another thread rotates, since that one may be waiting for this.
+    /// As `seal_active`, for a flush thread, which must not wait for a flush: does nothing, and returns `None`, if any is
+    /// due, or while another thread rotates, since that one may be waiting for this.
     pub(crate) fn seal_active_unless_busy(&self) -> Result<Option<u64>> {
         let Ok(_rotation) = self.rotation.try_lock() else { return Ok(None) };
         self.halt.check()?;
@@ -390,6 +395,7 @@ impl Core {
         if mem.segment.used() == crate::log::segment::FIRST {
             return Ok(Some(mem.segment.base()));
         }
+        self.pool.prepare()?;
         let entered = self.in_flight.enter(mem.segment.position());
         let full = mem.segment.close();
         self.finish_segment(&full, mem)?;
@@ -421,11 +427,22 @@ impl Core {
 
     /// Swaps the tree, and drops the memtables below `floor`, which it now holds.
     pub(crate) fn install(&self, tree: Arc<Tree<Table>>, floor: u64) {
+        self.install_with(tree, floor, 1);
+    }
+
+    /// Swaps the tree for one in which every key has the same newest value: a merge of it.
+    pub(crate) fn install_merged(&self, tree: Arc<Tree<Table>>, floor: u64) {
+        self.install_with(tree, floor, 0);
+    }
+
+    fn install_with(&self, tree: Arc<Tree<Table>>, floor: u64, changes: u64) {
         let publish = lock(&self.publish);
         let version = self.version.load_arc();
         let (sealed, flushed): (Vec<_>, Vec<_>) =
             version.sealed.iter().cloned().partition(|mem| mem.segment.base() >= floor);
-        let next = Arc::new(Version { active: Arc::clone(&version.active), sealed, tree });
+        debug_assert!(changes > 0 || flushed.is_empty(), "a flush must not pass for a merge");
+        let flushes = version.flushes + changes;
+        let next = Arc::new(Version { active: Arc::clone(&version.active), sealed, tree, flushes });
         self.version.swap(Arc::clone(&next));
         drop(publish);
         drop(version);
@@ -446,21 +463,27 @@ impl Core {
         let tables =
             version.tree.families.iter().flat_map(|family| family.all_runs()).flat_map(|run| run.tables());
         self.budget.set(Part::Filters, tables.map(|table| table.memory_bytes()).sum());
+        let records = self.records.as_ref().map_or(0, |records| records.bytes());
+        let groups = self.cache.as_ref().map_or(0, |cache| cache.bytes());
+        self.budget.set(Part::Cache, records + groups);
         if let Some(cache) = &self.cache {
-            self.budget.set(Part::Cache, cache.bytes());
             // Never below an eighth of what the user gave it: a cache that small would only cost.
-            let room = self.budget.room(Part::Cache).clamp(self.options.cache / 8, self.options.cache);
-            cache.set_budget(room);
+            let most = self.options.cache / 2;
+            let room = self.budget.room(Part::Cache).saturating_sub(records);
+            cache.set_budget(room.clamp(most / 8, most));
         }
     }
 
     /// Adds a group of edits to the manifest; a failure stops all writes.
     pub(crate) fn append(&self, manifest: &mut Option<Manifest>, edits: &[Edit]) -> Result<()> {
         let Some(manifest) = manifest else { return Err(closed()) };
-        manifest.append(edits).inspect_err(|e| {
+        let before = manifest.bytes_written();
+        let appended = manifest.append(edits).inspect_err(|e| {
             self.halt.stop(e.clone());
             self.signals.finished();
-        })
+        });
+        self.counters.manifest_bytes.add(manifest.bytes_written() - before);
+        appended
     }
 
     /// Makes `edits` durable and shows the tree they lead to.

@@ -30,7 +30,7 @@ use std::fmt;
 pub struct ColumnFamily {
     core: Arc<Core>,
     /// Keeps the database open; batches do without.
-    handle: Option<Arc<Handle>>,
+    _handle: Option<Arc<Handle>>,
     id: u32,
     name: Arc<str>,
 }
@@ -45,7 +45,7 @@ impl ColumnFamily {
     fn new(db: &Db, id: u32, name: &str) -> ColumnFamily {
         ColumnFamily {
             core: Arc::clone(&db.core),
-            handle: Some(Arc::clone(&db.handle)),
+            _handle: Some(Arc::clone(&db.handle)),
             id,
             name: Arc::from(name),
         }
@@ -83,7 +83,7 @@ impl ColumnFamily {
 
     /// A handle that does not keep the database open.
     pub(crate) fn weak(&self) -> ColumnFamily {
-        ColumnFamily { handle: None, ..self.clone() }
+        ColumnFamily { _handle: None, ..self.clone() }
     }
 
     pub(crate) fn same(&self, other: &ColumnFamily) -> bool {

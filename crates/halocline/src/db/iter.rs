@@ -35,6 +35,10 @@ impl Tables for RunTables {
 }
 
 /// One of the sorted things a view is merged from.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few are made, all in one vector: a box would cost an allocation each and a pointer at every step"
+)]
 pub(crate) enum AnySource {
     Memtable(Prefixed<MemCursor>),
     Run(Concat<RunTables>),

@@ -5,11 +5,11 @@
 
 use super::background;
 use super::core::{Core, Halt, Mem, Signals, Version, lock};
-use super::options::{Durability, LogMode, Options};
+use super::options::{Compression, Durability, LogMode, Options};
 use super::snapshots::Snapshots;
 use super::stats::Counters;
 use super::{Db, Handle};
-use crate::cache::{Budget, HotGroups};
+use crate::cache::{Budget, HotGroups, Records};
 use crate::io::Vfs;
 use crate::log::pool::Pool;
 use crate::log::recovery::{self, Place, Recovered};
@@ -93,11 +93,14 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         options.write_buffer as u64,
         recovered.next_number,
     ));
-    let cache = (options.cache > 0).then(|| Arc::new(HotGroups::new(options.cache)));
+    // Groups only where decoding them is dear: elsewhere looking for one costs as much.
+    let groups = if matches!(options.compression, Compression::Zstd(_)) { options.cache / 2 } else { 0 };
+    let cache = (groups > 0).then(|| Arc::new(HotGroups::new(groups)));
+    let records = Records::new(options.cache - groups);
     let threads = merge_threads(&options);
     let (mems, active, group) = memtables(recovered, &pool, &*vfs, boot, database, &options)?;
     let tree: Arc<Tree<Table>> = Arc::new(Tree::default());
-    let version = Version { active, sealed: mems, tree };
+    let version = Version { active, sealed: mems, tree, flushes: 0 };
     let core = Core {
         dir: dir.to_path_buf(),
         vfs,
@@ -118,6 +121,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         heat: Heat::default(),
         budget: Budget::new(options.cache + options.write_buffer),
         cache,
+        records,
         counters: Counters::default(),
         next_file: AtomicU64::new(next_id),
         busy: Mutex::default(),
@@ -130,6 +134,7 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         let state = manifest.as_ref().map(|m| m.state().tree.clone()).unwrap_or_default();
         Arc::new(state.map(|meta| open_table(&core, meta))?)
     };
+    core.counters.manifest_bytes.add(lock(&core.manifest).as_ref().map_or(0, Manifest::bytes_written));
     let floor = core.version.pin().oldest_base();
     core.install(tree, floor);
     if !core.options.read_only {

@@ -1,6 +1,7 @@
 //! Point reads: memtables newest first, then runs newest first, each behind its filter.
 
 use super::core::{Core, Version};
+use crate::cache::{Place, Records};
 use crate::entry::{Kind, MAX_PREFIX, Prefix};
 use crate::io::checksum::key_hash;
 use crate::memtable::Found;
@@ -49,6 +50,7 @@ impl Core {
         self.counters.gets.add(1);
         let version = self.version.pin();
         check_family(&version, family)?;
+        let cached = self.cached(family, key, before);
         if let Some((found, memory)) = find_in_memtables(&version, family, key, before) {
             return match found.kind {
                 Kind::Put => Ok(Some(Value::mapped(memory, found.offset, found.len))),
@@ -56,10 +58,21 @@ impl Core {
                 other => Err(unsupported(other)),
             };
         }
+        if let Some((records, place)) = cached
+            && let Some(value) = records.get(place, version.flushes, key)
+        {
+            self.pay_memtables(&version);
+            return Ok(Some(value));
+        }
         self.pay_tax(&version);
         match find_in_tables(&version, family, key, |table, key| table.get(key, before))? {
             Some(hit) => match hit.kind {
-                Kind::Put => Ok(Some(hit.value)),
+                Kind::Put => {
+                    if let Some((records, place)) = cached {
+                        records.offer(place, version.flushes, key, &hit.value);
+                    }
+                    Ok(Some(hit.value))
+                }
                 Kind::Delete => Ok(None),
                 other => Err(unsupported(other)),
             },
@@ -73,6 +86,7 @@ impl Core {
         out.clear();
         let version = self.version.pin();
         check_family(&version, family)?;
+        let cached = self.cached(family, key, u64::MAX);
         let kind = match find_in_memtables(&version, family, key, u64::MAX) {
             Some((found, memory)) => {
                 // SAFETY: the memtable gives out only entries whose bytes are final.
@@ -80,11 +94,23 @@ impl Core {
                 Some(found.kind)
             }
             None => {
+                if let Some((records, place)) = cached
+                    && records.get_into(place, version.flushes, key, out)
+                {
+                    self.pay_memtables(&version);
+                    return Ok(true);
+                }
                 self.pay_tax(&version);
-                let out = RefCell::new(&mut *out);
+                let sink = RefCell::new(&mut *out);
                 let look =
-                    |table: &Arc<Table>, key: &[u8]| table.get_into(key, u64::MAX, &mut out.borrow_mut());
-                find_in_tables(&version, family, key, look)?.map(|(kind, _)| kind)
+                    |table: &Arc<Table>, key: &[u8]| table.get_into(key, u64::MAX, &mut sink.borrow_mut());
+                let kind = find_in_tables(&version, family, key, look)?.map(|(kind, _)| kind);
+                if let Some((records, place)) = cached
+                    && kind == Some(Kind::Put)
+                {
+                    records.offer(place, version.flushes, key, out);
+                }
+                kind
             }
         };
         match kind {
@@ -92,6 +118,13 @@ impl Core {
             Some(Kind::Put) => Ok(true),
             Some(other) => Err(unsupported(other)),
         }
+    }
+
+    /// The record cache, and where in it `key` would be; `None` if this read is not to use it.
+    #[inline]
+    fn cached(&self, family: u32, key: &[u8], before: u64) -> Option<(&Records, Place)> {
+        let records = self.records.as_ref().filter(|_| before == u64::MAX)?;
+        Some((records, records.place(family, || key_hash(key))?))
     }
 
     /// Adds up what this read pays for what is not merged yet.
@@ -104,13 +137,26 @@ impl Core {
         }
     }
 
+    /// What a read that the cache answered pays: it went past the memtables, but not through the runs.
+    #[inline]
+    fn pay_memtables(&self, version: &Version) {
+        let memtables = version.sealed.len() + usize::from(!version.active.memtable.is_empty());
+        if memtables > 0 {
+            self.heat.point_read(self, memtables, 0);
+        }
+    }
+
     /// Whether `key` has a value as of `before`.
     pub(crate) fn contains(&self, family: u32, key: &[u8], before: u64) -> Result<bool> {
         self.counters.gets.add(1);
         let version = self.version.pin();
         check_family(&version, family)?;
+        let cached = self.cached(family, key, before);
         let kind = match find_in_memtables(&version, family, key, before) {
             Some((found, _)) => Some(found.kind),
+            None if cached.is_some_and(|(records, place)| records.contains(place, version.flushes, key)) => {
+                return Ok(true);
+            }
             None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?
                 .map(|(kind, _)| kind),
         };

@@ -9,6 +9,7 @@ pub(crate) struct Counters {
     pub(crate) user_bytes: Counter,
     pub(crate) gets: Counter,
     pub(crate) table_bytes: Counter,
+    pub(crate) manifest_bytes: Counter,
     pub(crate) log_bytes: Counter,
     pub(crate) rotations: Counter,
     pub(crate) flushes: Counter,
@@ -32,6 +33,8 @@ pub struct Stats {
     pub user_bytes_written: u64,
     /// Bytes written to tables since the open, by flushes and merges.
     pub table_bytes_written: u64,
+    /// Bytes written to tables and to the manifest since the open: all but the log.
+    pub bytes_written: u64,
     /// Bytes of log that were filled since the open. What the kernel writes of them depends on when it does: a recycled
     /// segment may be overwritten before it was ever written back.
     pub log_bytes_written: u64,
@@ -41,6 +44,8 @@ pub struct Stats {
     pub disk_bytes: u64,
     /// Memory, by part.
     pub memory: MemoryStats,
+    /// Distinct keys in each memtable, summed; deleted ones are counted too.
+    pub memtable_keys: u64,
     /// Sealed memtables that wait for their flush.
     pub sealed_memtables: usize,
     /// Snapshots that are alive.
@@ -67,9 +72,9 @@ pub struct Stats {
     pub superseded: u64,
     /// Point reads.
     pub gets: u64,
-    /// Cache of decoded groups: lookups that found theirs, and that did not.
+    /// Lookups in the caches, of records and of decoded groups, that found theirs. While most miss, few are made.
     pub cache_hits: u64,
-    /// See `cache_hits`.
+    /// Lookups in the caches that did not find theirs.
     pub cache_misses: u64,
 }
 
@@ -83,7 +88,7 @@ pub struct MemoryStats {
     pub segments: u64,
     /// Filters, fences and dictionaries of the tables.
     pub tables: u64,
-    /// Decoded groups.
+    /// The caches, of records and of decoded groups.
     pub cache: u64,
 }
 
@@ -110,6 +115,7 @@ impl Core {
         let mut stats = Stats {
             user_bytes_written: c.user_bytes.get(),
             table_bytes_written: c.table_bytes.get(),
+            bytes_written: c.table_bytes.get() + c.manifest_bytes.get(),
             log_bytes_written: c.log_bytes.get() + version.active.segment.used(),
             sealed_memtables: version.sealed.len(),
             snapshots: self.snapshots.list().len(),
@@ -129,6 +135,7 @@ impl Core {
         };
         stats.write_amplification = stats.table_bytes_written as f64 / stats.user_bytes_written.max(1) as f64;
         for mem in std::iter::once(&version.active).chain(&version.sealed) {
+            stats.memtable_keys += mem.memtable.keys();
             stats.memory.memtables += mem.memtable.used_bytes() as u64;
             stats.memory.segments += mem.segment.raw().len();
             if mem.segment.raw().file.is_some() {
@@ -153,12 +160,11 @@ impl Core {
             stats.disk_bytes += run.bytes;
             stats.memory.tables += run.tables().iter().map(|table| table.memory_bytes() as u64).sum::<u64>();
         }
-        if let Some(cache) = &self.cache {
-            let cache = cache.stats();
-            stats.memory.cache = cache.bytes as u64;
-            stats.cache_hits = cache.hits;
-            stats.cache_misses = cache.misses;
-        }
+        let records = self.records.as_ref().map(|records| records.stats()).unwrap_or_default();
+        let groups = self.cache.as_ref().map(|groups| groups.stats()).unwrap_or_default();
+        stats.memory.cache = (records.bytes + groups.bytes) as u64;
+        stats.cache_hits = records.hits + groups.hits;
+        stats.cache_misses = records.misses + groups.misses;
         stats
     }
 }

@@ -89,6 +89,7 @@ impl Mapping {
     }
 
     /// Whether stores are allowed.
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn is_writable(&self) -> bool {
         self.writable
     }

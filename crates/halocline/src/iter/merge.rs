@@ -7,15 +7,6 @@ use crate::{Error, Result, Value};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-/// What a merging cursor passed over since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Skipped {
-    /// Deletions that were the newest entry of their key.
-    pub(crate) deletions: u64,
-    /// Entries hidden by a newer one of the same key in another source.
-    pub(crate) superseded: u64,
-}
-
 /// Where all sources stand, relative to the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
@@ -69,7 +60,6 @@ pub(crate) struct Merging<S> {
     tournament: Tournament,
     order: Order,
     valid: bool,
-    keep_deletions: bool,
     /// The first key shown.
     lower: Option<Limit>,
     /// The first key not shown any more.
@@ -77,7 +67,6 @@ pub(crate) struct Merging<S> {
     /// The key of the last seek, while no step was made since: no source has an entry between it and where it stands.
     sought: Vec<u8>,
     sought_holds: bool,
-    skipped: Skipped,
 }
 
 impl<S: Source> Merging<S> {
@@ -88,19 +77,11 @@ impl<S: Source> Merging<S> {
             sources,
             order: Order::Unknown,
             valid: false,
-            keep_deletions: false,
             lower: None,
             upper: None,
             sought: Vec::new(),
             sought_holds: false,
-            skipped: Skipped::default(),
         }
-    }
-
-    /// Shows deletions too, as entries of that kind.
-    pub(crate) fn keep_deletions(mut self) -> Self {
-        self.keep_deletions = true;
-        self
     }
 
     /// Shows only keys within these bounds from now on. The cursor is not positioned afterwards.
@@ -116,16 +97,6 @@ impl<S: Source> Merging<S> {
             Bound::Unbounded => None,
         };
         self.lose();
-    }
-
-    /// What was passed over so far. Many deletions in a range make a case for merging its tables.
-    pub(crate) fn skipped(&self) -> Skipped {
-        self.skipped
-    }
-
-    /// The sources, in the order given.
-    pub(crate) fn into_sources(self) -> Vec<S> {
-        self.sources
     }
 
     /// Forgets the position.
@@ -182,11 +153,7 @@ impl<S: Source> Merging<S> {
                 self.valid = false;
                 return Ok(());
             }
-            if self.tournament.shadowed() {
-                self.skipped.superseded += 1;
-            } else if source.kind() == Kind::Delete && !self.keep_deletions {
-                self.skipped.deletions += 1;
-            } else {
+            if !self.tournament.shadowed() && source.kind() != Kind::Delete {
                 self.valid = true;
                 return Ok(());
             }
@@ -207,8 +174,7 @@ impl<S: Source> Merging<S> {
             if !self.valid {
                 break;
             }
-            if source.kind() == Kind::Delete && !self.keep_deletions {
-                self.skipped.deletions += 1;
+            if source.kind() == Kind::Delete {
                 continue;
             }
             match (&self.lower, &self.upper) {
@@ -492,19 +458,15 @@ mod tests {
         fn a_merge_shows_what_a_map_would(
             maps in proptest::collection::vec(proptest::collection::btree_map(key(), any::<bool>(), 0..12), 0..7),
             ops in proptest::collection::vec(op(), 1..60),
-            deletions in any::<bool>(),
         ) {
             let probe = Rc::default();
             let mut merged = Merging::new(sources(&maps, &probe));
-            if deletions {
-                merged = merged.keep_deletions();
-            }
             let mut newest = BTreeMap::new();
             for (i, map) in maps.iter().enumerate().rev() {
                 newest.extend(map.iter().map(|(key, put)| (key.clone(), (i, *put))));
             }
-            newest.retain(|_, (_, put)| *put || deletions);
-                        let mut all: Vec<_> = newest.clone().into_iter().collect();
+            newest.retain(|_, (_, put)| *put);
+            let mut all: Vec<_> = newest.clone().into_iter().collect();
             let mut at = None::<usize>;
             for op in ops {
                 let moved = match &op {
@@ -563,13 +525,12 @@ mod tests {
             merged.next().unwrap();
         }
         assert_eq!((n, probe.values.get()), (50, 0));
-        assert_eq!(merged.skipped(), Skipped { deletions: 0, superseded: 49 + 48 + 47 });
     }
 
     #[test]
     fn long_streaks_end_where_they_must() {
         // Stretches of keys belong to one source; now and then a single key of another lies within.
-        let owner = |n: u32| if n % 37 == 0 { n / 37 % 5 } else { n / 100 % 5 };
+        let owner = |n: u32| if n.is_multiple_of(37) { n / 37 % 5 } else { n / 100 % 5 };
         let source = |i| VecSource::new(numbered((0..3000).filter(|n| owner(*n) == i), u64::from(9 - i)));
         let mut merged = Merging::new((0..5).map(source).collect());
         merged.seek_first().unwrap();
@@ -619,11 +580,12 @@ mod tests {
     }
 
     #[test]
-    fn skipped_deletions_are_counted() {
+    fn many_deletions_are_passed_over() {
         let dead = (0..1000u32).map(|n| Item::delete(&n.to_be_bytes(), 2)).collect();
         let mut merged = Merging::new(vec![VecSource::new(dead), VecSource::new(numbered(0..1001, 1))]);
         merged.seek_first().unwrap();
         assert_eq!(merged.key(), 1000u32.to_be_bytes());
-        assert_eq!(merged.skipped(), Skipped { deletions: 1000, superseded: 1000 });
+        merged.next().unwrap();
+        assert!(!merged.valid());
     }
 }

@@ -23,9 +23,9 @@ mod tournament;
 mod versions;
 
 pub(crate) use concat::{Concat, Tables};
-pub(crate) use merge::{Merging, Skipped};
+pub(crate) use merge::Merging;
 pub(crate) use prefixed::Prefixed;
-pub(crate) use versions::{Dropped, VersionMerge};
+pub(crate) use versions::VersionMerge;
 
 use crate::entry::Kind;
 use crate::{Result, Value};

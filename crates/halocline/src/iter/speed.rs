@@ -92,7 +92,7 @@ fn deal(total: u64, k: usize, skewed: bool, prefix: usize) -> Vec<Flat> {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let i = if skewed && random % 10 != 0 { k - 1 } else { (random >> 32) as usize % k };
+        let i = if skewed && !random.is_multiple_of(10) { k - 1 } else { (random >> 32) as usize % k };
         keys[i].extend(std::iter::repeat_n(b'p', prefix));
         keys[i].extend_from_slice(format!("{n:016}").as_bytes());
     }
@@ -144,7 +144,7 @@ fn steps() {
                 let mut n = 0;
                 versions.seek_first().unwrap();
                 while versions.valid() {
-                    black_box(versions.key());
+                    black_box(versions.version());
                     n += 1;
                     versions.next().unwrap();
                 }

@@ -101,11 +101,6 @@ impl<S: Source, D: FnMut(&[u8]) -> bool> VersionMerge<S, D> {
         self.start(S::seek_first)
     }
 
-    /// To the first entry with a key at or behind `key`.
-    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.start(|source| source.seek(key))
-    }
-
     /// Moves on by one entry; must be valid. The work is that of the entries passed over.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
@@ -135,13 +130,6 @@ impl<S: Source, D: FnMut(&[u8]) -> bool> VersionMerge<S, D> {
         matches!(self.at, At::Entry | At::Waiting(_))
     }
 
-    /// Its key; must be valid.
-    #[inline]
-    pub(crate) fn key(&self) -> &[u8] {
-        debug_assert!(self.valid());
-        &self.key
-    }
-
     /// What it does; must be valid.
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
@@ -159,16 +147,6 @@ impl<S: Source, D: FnMut(&[u8]) -> bool> VersionMerge<S, D> {
         match self.at {
             At::Waiting(i) => self.waiting[i],
             _ => self.stored,
-        }
-    }
-
-    /// Its value; must be valid.
-    #[inline]
-    pub(crate) fn value(&mut self) -> Result<&[u8]> {
-        debug_assert!(self.valid());
-        match self.at {
-            At::Waiting(_) => Ok(&[]),
-            _ => self.sources[self.tournament.index()].value(),
         }
     }
 
@@ -298,8 +276,9 @@ mod tests {
         let mut out = Vec::new();
         merge.seek_first().unwrap();
         while merge.valid() {
-            let (key, version, kind) = (merge.key().to_vec(), merge.version(), merge.kind());
-            out.push(Item { key, version, kind, value: merge.value().unwrap().to_vec() });
+            let (version, kind) = (merge.version(), merge.kind());
+            let (key, value) = merge.entry().unwrap();
+            out.push(Item { key: key.to_vec(), version, kind, value: value.to_vec() });
             merge.next().unwrap();
         }
         (out, merge.dropped())

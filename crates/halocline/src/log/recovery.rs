@@ -18,10 +18,10 @@
 use super::pool::path_of;
 use super::record::{self, Record, RecordKind};
 use super::segment::{Backing, FIRST, Header, Raw, Segment};
-use crate::entry;
+use crate::entry::{self, Kind, Prefix};
 use crate::io::{File, MapMode, Mapping, OpenMode, Vfs};
 use crate::sync::Arc;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
 /// What a clean close recorded about a segment.
@@ -63,8 +63,6 @@ pub(crate) struct Recovered {
     pub(crate) next_base: u64,
     /// Above every file number there is.
     pub(crate) next_number: u32,
-    /// Files that hold nothing any more.
-    pub(crate) obsolete: Vec<PathBuf>,
 }
 
 struct Candidate {
@@ -76,7 +74,6 @@ struct Candidate {
 /// Finds the log of the database. Writes nothing if `read_only`.
 pub(crate) fn recover(place: &Place<'_>) -> Result<Recovered> {
     let mut candidates = Vec::new();
-    let mut obsolete = Vec::new();
     let mut next_number = 1;
     let mut highest = place.floor.max(FIRST);
     for (number, path, len) in log_files(place.vfs, place.dir)? {
@@ -90,7 +87,7 @@ pub(crate) fn recover(place: &Place<'_>) -> Result<Recovered> {
             {
                 highest = highest.max(header.base + header.len);
                 if header.base < place.floor {
-                    obsolete.push(path);
+                    // Its entries are in tables.
                 } else if header.len > len || header.len <= FIRST + record::SMALL as u64 {
                     let message =
                         format!("the log segment should be {} bytes long and is cut to {len}", header.len);
@@ -99,7 +96,8 @@ pub(crate) fn recover(place: &Place<'_>) -> Result<Recovered> {
                     candidates.push(Candidate { path, file, header });
                 }
             }
-            _ => obsolete.push(path),
+            // Never begun, or of another database.
+            _ => {}
         }
     }
 
@@ -166,8 +164,7 @@ pub(crate) fn recover(place: &Place<'_>) -> Result<Recovered> {
             verify_closed(place, closed, &segments)?;
         }
     }
-    obsolete.extend(candidates.into_iter().map(|c| c.path));
-    Ok(Recovered { segments, next_base, next_number, obsolete })
+    Ok(Recovered { segments, next_base, next_number })
 }
 
 /// The segment files of a directory by number.
@@ -328,19 +325,33 @@ fn marked_behind(bytes: &[u8], at: Option<u64>, header: &Header) -> u64 {
     durable
 }
 
-/// The offsets of a data record's entries.
+/// The offsets of a data record's entries, each checked: what recovery gives to the memtable can be read there.
 fn collect(found: &Record<'_>, at: u64, path: &Path, offsets: &mut Vec<u32>) -> Result<()> {
     let mut from = 0;
     while let Some(rest) = found.body.get(from..).filter(|rest| rest.first().is_some_and(|&tag| tag != 0)) {
+        let offset = at + (record::HEADER + from) as u64;
         let Some(entry) = entry::decode(rest) else {
-            let offset = at + (record::HEADER + from) as u64;
             return Err(Error::corruption(
                 path,
                 offset,
                 "a log record's checksum is right but an entry in it cannot be read: it may come from a newer version",
             ));
         };
-        offsets.push((at as usize + record::HEADER + from) as u32);
+        if !matches!(entry.kind, Kind::Put | Kind::Delete) {
+            let message = format!(
+                "an entry in the log is of a kind that this version does not know ({:?}); open it with a newer one",
+                entry.kind
+            );
+            return Err(Error::new(ErrorKind::Unsupported, message).at(path, offset));
+        }
+        if Prefix::split(entry.key).is_none() {
+            return Err(Error::corruption(
+                path,
+                offset,
+                "a log record's checksum is right but the key of an entry in it names no column family",
+            ));
+        }
+        offsets.push(offset as u32);
         from += entry.len;
     }
     Ok(())

@@ -40,19 +40,17 @@ impl InFlight {
     /// Announces a write at an address of at least `bound`. Waits only if all slots are taken.
     #[inline]
     pub(crate) fn enter(&self, bound: u64) -> Entered<'_> {
-        let mut index = thread_index();
+        let first = thread_index();
         let mut backoff = Backoff::default();
-        for tries in 1.. {
-            let slot = &self.slots[index % SLOTS].0;
-            if slot.compare_exchange(IDLE, bound, SeqCst, SeqCst).is_ok() {
-                return Entered { slot };
+        loop {
+            for index in first..first + SLOTS {
+                let slot = &self.slots[index % SLOTS].0;
+                if slot.compare_exchange(IDLE, bound, SeqCst, SeqCst).is_ok() {
+                    return Entered { slot };
+                }
             }
-            index += 1;
-            if tries % SLOTS == 0 {
-                backoff.wait();
-            }
+            backoff.wait();
         }
-        unreachable!("the loop above has no end")
     }
 
     /// Waits until everything below `address` is complete. Nanoseconds in the common case; with more threads than

@@ -48,6 +48,7 @@ impl GroupSync {
     }
 
     /// The address up to which the log is durable.
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn durable(&self) -> u64 {
         self.lock().durable
     }

@@ -361,3 +361,29 @@ fn offsets_in_a_segment_for_a_large_batch_fit_in_32_bits() {
         assert!(raw.len() <= 1 << 32, "{} bytes for a record of {need}", raw.len());
     }
 }
+
+#[test]
+fn an_entry_of_a_later_version_or_of_no_family_is_an_error_that_says_where() {
+    let put = |kind: Kind, key: &[u8]| {
+        let disk = disk_for(Backing::Mapped, 10);
+        let mut log = Log::new(&disk, Backing::Mapped, 0, 1);
+        log.append(10);
+        let body = entry::encoded_len(key.len(), 3);
+        let len = record::data_len(body as u64);
+        let at = log.reserve(len);
+        let fill = |room: &mut [u8]| {
+            entry::encode(room, kind, &[], key, b"abc");
+        };
+        // SAFETY: reserved just above.
+        unsafe { log.active.fill(at, len, body, fill) }.unwrap();
+        let error = recover(&disk.kill(), 0).err().expect("it is refused");
+        assert_eq!(error.path(), Some(&*path_of(Path::new(DIR), 1)));
+        assert_eq!(error.offset(), Some(at + record::HEADER as u64));
+        error.kind()
+    };
+    for kind in [Kind::Merge, Kind::RangeDelete, Kind::LargeValue] {
+        assert_eq!(put(kind, &[0, 1]), ErrorKind::Unsupported);
+    }
+    assert_eq!(put(Kind::Put, &[]), ErrorKind::Corruption);
+    assert_eq!(put(Kind::Delete, &[0xFF, 0, 0, 1]), ErrorKind::Corruption);
+}

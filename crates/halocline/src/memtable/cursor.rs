@@ -144,11 +144,6 @@ impl MemCursor {
         (self.place.value(), self.place.value_len as usize)
     }
 
-    /// The memtable.
-    pub(crate) fn memtable(&self) -> &Arc<Memtable> {
-        &self.table
-    }
-
     /// Shows the slot at `pos`, if it has a visible version.
     #[inline]
     fn show(&mut self, pos: usize) -> bool {

@@ -174,29 +174,9 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Entries added so far.
-    pub(crate) fn entries(&self) -> u64 {
-        self.properties.entries
-    }
-
     /// Bytes of keys and values added so far.
     pub(crate) fn raw_bytes(&self) -> u64 {
         self.properties.raw_bytes
-    }
-
-    /// About how long the file would be if it were finished now.
-    pub(crate) fn file_bytes_estimate(&self) -> u64 {
-        let filter = match self.options.filter {
-            FilterKind::None => 0,
-            FilterKind::Bloom { bits_per_key } => self.hashes.len() as u64 * u64::from(bits_per_key) / 8,
-            FilterKind::Fuse8 => self.hashes.len() as u64 * 9 / 8,
-        };
-        self.written
-            + self.out.len() as u64
-            + self.page.values().len() as u64
-            + self.held.as_ref().map_or(0, |(_, bytes)| *bytes as u64)
-            + filter
-            + self.fences.encoded_len() as u64
     }
 
     /// Writes everything out, syncs the file, and returns what the manifest needs. The directory is not synced.

@@ -31,7 +31,7 @@ mod tests;
 pub(crate) use builder::TableBuilder;
 pub(crate) use cursor::TableCursor;
 pub(crate) use meta::TableMeta;
-pub(crate) use reader::{Table, TableHit};
+pub(crate) use reader::Table;
 
 use crate::{Error, Result};
 use std::path::Path;

@@ -25,7 +25,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct TableHit {
     pub(crate) kind: Kind,
-    pub(crate) version: u64,
     pub(crate) value: Value,
 }
 
@@ -136,22 +135,12 @@ impl Table {
         }))
     }
 
-    /// What the manifest would say of the table in `file`, from the file itself: for checking and repair.
-    pub(crate) fn read_meta(file: &dyn File, path: &Path, id: u64) -> Result<TableMeta> {
-        Opened::read(file, path, id).map(|opened| opened.meta)
-    }
-
     pub(crate) fn meta(&self) -> &TableMeta {
         &self.meta
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The lowest nonzero version in it, 0 if all are 0.
-    pub(crate) fn min_version(&self) -> u64 {
-        self.properties.min_version
     }
 
     /// Has the filter's cache lines for a key with that `key_hash` fetched.
@@ -170,7 +159,7 @@ impl Table {
     pub(crate) fn get(&self, key: &[u8], before: u64) -> Result<Option<TableHit>> {
         self.find::<true, _>(key, before, |found| {
             let value = self.value_of(found)?;
-            Ok(TableHit { kind: found.kind, version: found.version, value })
+            Ok(TableHit { kind: found.kind, value })
         })
     }
 
@@ -199,27 +188,6 @@ impl Table {
             Pages::Pread => 0,
         };
         self.filter.memory_bytes() + self.fences.memory_bytes() + self.dictionary.len() + verified
-    }
-
-    /// Up to `n` keys that cut the table into parts of about the same size; none is its first key.
-    pub(crate) fn split_keys(&self, n: usize) -> Vec<Box<[u8]>> {
-        let pages = self.fences.pages();
-        let mut keys: Vec<Box<[u8]>> = Vec::new();
-        for i in 1..=n {
-            let key = self.fences.separator((i as u128 * pages as u128 / (n as u128 + 1)) as usize);
-            if !key.is_empty() && keys.last().is_none_or(|last| **last < *key) {
-                keys.push(key.into());
-            }
-        }
-        keys
-    }
-
-    /// How many bytes of the file lie before the page of `key`, about.
-    pub(crate) fn approximate_offset(&self, key: &[u8]) -> u64 {
-        if *key > *self.meta.largest {
-            return self.meta.file_len;
-        }
-        self.fences.page(self.fences.first_page_for(key)).0
     }
 
     /// Has `hook` called when the table is dropped for good: the file can then be removed.

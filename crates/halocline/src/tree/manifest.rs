@@ -236,11 +236,6 @@ impl Manifest {
         self.database
     }
 
-    /// The live manifest's path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Bytes written by this handle.
     pub(crate) fn bytes_written(&self) -> u64 {
         self.bytes_written

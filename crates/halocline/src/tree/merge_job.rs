@@ -161,7 +161,11 @@ fn replace(core: &Core, job: &Job, outputs: &[TableMeta], settled: impl FnOnce(b
     };
     settled(false);
     core.append(&mut manifest, &edits)?;
-    core.install(Arc::clone(&tree), version.oldest_base());
+    if job.drop.is_empty() {
+        core.install_merged(Arc::clone(&tree), version.oldest_base());
+    } else {
+        core.install(Arc::clone(&tree), version.oldest_base());
+    }
     drop(manifest);
     for table in old.iter().filter(|table| !tree.table_ids().contains(&table.meta().id)) {
         core.discard(table);

@@ -44,12 +44,8 @@ impl Output {
     pub(crate) fn new(core: &Core, cuts: Cuts, bottom: bool) -> Output {
         let compression = match core.options.compression {
             Compression::None => Codec::None,
-            #[cfg(feature = "lz4")]
             Compression::Lz4 => Codec::Lz4,
-            #[cfg(feature = "zstd")]
             Compression::Zstd(level) => Codec::Zstd(level),
-            #[expect(unreachable_patterns, reason = "only where a codec is not built in; options refuse it")]
-            _ => Codec::None,
         };
         let filter = if bottom { FilterKind::Fuse8 } else { FilterKind::Bloom { bits_per_key: 12 } };
         let options = TableOptions { compression, filter, ..TableOptions::default() };

@@ -26,6 +26,7 @@
 
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{Mutex, Padded};
+#[cfg(not(shuttle))]
 use std::cell::Cell;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
@@ -34,6 +35,7 @@ use std::sync::Arc;
 /// Pins held at one time without falling back to the lock.
 const SLOTS: usize = if cfg!(shuttle) { 2 } else { 128 };
 /// How far apart threads begin to look for a slot, so that a thread's second pin does not meet another's first.
+#[cfg(not(shuttle))]
 const STRIDE: usize = 4;
 
 #[cfg(not(shuttle))]
@@ -249,7 +251,7 @@ unsafe impl<T: Send + Sync> Sync for Guard<'_, T> {}
 mod tests {
     use super::*;
     use crate::sync::thread;
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
     /// Whether each value is alive, kept apart from the values themselves.
     type Alive = Arc<Vec<AtomicBool>>;

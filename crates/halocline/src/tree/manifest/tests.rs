@@ -274,7 +274,7 @@ fn every_flipped_byte_and_every_cut_is_found() {
         manifest.append(&flush(10 + 2 * i, 30)).unwrap();
     }
     manifest.append(&closed()).unwrap();
-    let (path, expected) = (manifest.path().to_owned(), shown(&manifest));
+    let (path, expected) = (manifest.path.to_owned(), shown(&manifest));
     drop(manifest);
     let sound = disk.read_file(&path).unwrap();
     let mut refused = 0;
@@ -325,7 +325,7 @@ fn a_damaged_last_record_is_found_once_its_mark_is_there() {
     let before = shown(&manifest);
     let start = manifest.end as usize;
     manifest.append(&flush(12, 30)).unwrap();
-    let path = manifest.path().to_owned();
+    let path = manifest.path.to_owned();
     let mut bytes = disk.read_file(&path).unwrap();
     bytes[start + 20] ^= 1;
     disk.write_file(&path, &bytes).unwrap();
@@ -341,7 +341,7 @@ fn unknown_versions_kinds_and_names_are_refused() {
     let (disk, vfs) = disk(2);
     let mut manifest = Manifest::create(&vfs, dir(), &first()).unwrap();
     manifest.append(&closed()).unwrap();
-    let (path, end) = (manifest.path().to_owned(), manifest.end);
+    let (path, end) = (manifest.path.to_owned(), manifest.end);
     let sound = disk.read_file(&path).unwrap();
     let refused = |bytes: &[u8]| {
         disk.write_file(&path, bytes).unwrap();
@@ -400,7 +400,7 @@ fn unknown_versions_kinds_and_names_are_refused() {
 fn arbitrary_bytes_neither_panic_nor_hang() {
     let (disk, vfs) = disk(3);
     let manifest = Manifest::create(&vfs, dir(), &first()).unwrap();
-    let path = manifest.path().to_owned();
+    let path = manifest.path.to_owned();
     let sound = disk.read_file(&path).unwrap();
     // A tail made of headers that each claim all that follows: checking them all would take quadratic time.
     let mut tail = sound.clone();

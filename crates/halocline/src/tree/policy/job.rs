@@ -4,7 +4,6 @@ use crate::table::TableMeta;
 use crate::tree::edit::Edit;
 use crate::tree::run::{LAST_RUN, LAST_TIER, Run, TableLike};
 use crate::tree::version::{Family, Tree};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Where a job's tables go.
@@ -189,7 +188,6 @@ struct Claim {
     family: u32,
     smallest: Box<[u8]>,
     largest: Box<[u8]>,
-    tables: Vec<u64>,
 }
 
 impl Busy {
@@ -201,7 +199,6 @@ impl Busy {
             family: job.family,
             smallest: job.smallest.clone(),
             largest: job.largest.clone(),
-            tables: job.inputs.iter().chain(&job.drop).map(|(_, table)| *table).collect(),
         });
         self.tickets
     }
@@ -214,11 +211,6 @@ impl Busy {
     /// Whether a job under way overlaps these keys.
     pub(crate) fn overlaps(&self, family: u32, smallest: &[u8], largest: &[u8]) -> bool {
         self.claims.iter().any(|c| c.family == family && *c.smallest <= *largest && *smallest <= *c.largest)
-    }
-
-    /// The tables that jobs under way read.
-    pub(crate) fn tables(&self) -> HashSet<u64> {
-        self.claims.iter().flat_map(|c| c.tables.iter().copied()).collect()
     }
 
     /// Jobs under way.
