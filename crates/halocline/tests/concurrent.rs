@@ -3,9 +3,8 @@
 //! Environment: `HALOCLINE_CONCURRENT_OPS` (writes of each thread), `HALOCLINE_CONCURRENT_ROUNDS` (of closing under load),
 //! `HALOCLINE_SEED`. Schedules differ from run to run.
 
-#![expect(clippy::disallowed_methods, reason = "tests read the environment, look at the clock and wait")]
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
 
-#[expect(dead_code, reason = "a part of it is used here")]
 mod common;
 
 use common::Rng;
@@ -16,9 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// A key by its number, and what a snapshot showed of it.
-type Seen = (usize, Option<Vec<u8>>);
 
 fn sim(seed: u64) -> Options {
     Options::new().vfs(Arc::new(SimVfs::new(seed)))
@@ -69,6 +65,9 @@ impl Owned {
     }
 }
 
+/// Keys by number, and what was read of them.
+type Seen = Vec<(usize, Option<Vec<u8>>)>;
+
 const WRITERS: usize = 4;
 const KEYS: usize = 150;
 
@@ -82,7 +81,7 @@ fn linearizable(options: Options) {
     let second = db.column_family("second").unwrap();
     let owned: Vec<Owned> = (0..WRITERS * KEYS).map(|_| Owned::default()).collect();
     let done = AtomicBool::new(false);
-    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 6_000);
+    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 4_000);
     let reads = AtomicU64::new(0);
     // Odd keys are in the second family.
     let in_second = |i: usize| i % 2 == 1;
@@ -123,7 +122,7 @@ fn linearizable(options: Options) {
             let (db, second, owned, done, reads) = (&db, &second, &owned, &done, &reads);
             scope.spawn(move || {
                 let mut rng = Rng::new(1000 + r);
-                let mut held: Vec<(Snapshot, Vec<Seen>)> = Vec::new();
+                let mut held: Vec<(Snapshot, Seen)> = Vec::new();
                 while !done.load(SeqCst) {
                     reads.fetch_add(1, SeqCst);
                     let acknowledged =
@@ -156,7 +155,7 @@ fn linearizable(options: Options) {
                                 owned[i].check(least[i], found.as_deref());
                                 (i, found.map(|v| v.to_vec()))
                             });
-                            let seen = seen.collect();
+                            let seen: Seen = seen.collect();
                             held.push((snapshot, seen));
                             if held.len() > 5 {
                                 held.swap_remove(rng.below(6) as usize);
@@ -260,7 +259,7 @@ fn snapshots_and_iterators_see_batches_whole() {
     let balance = |v: &[u8]| i64::from_le_bytes(v[..8].try_into().unwrap());
     // Of each writer, accounts in the default family sum up to 0, and so do those of both families.
     let done = AtomicBool::new(false);
-    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 6_000);
+    let ops = common::size("HALOCLINE_CONCURRENT_OPS", 4_000);
     thread::scope(|scope| {
         let writers: Vec<_> = (0..3u64)
             .map(|w| {
@@ -350,7 +349,7 @@ fn families_come_and_go_under_load() {
     let disk = SimVfs::new(6);
     let options = Options::new().vfs(Arc::new(disk.clone())).write_buffer(64 << 10);
     let db = options.clone().open("/db").unwrap();
-    let rounds = common::size("HALOCLINE_CONCURRENT_OPS", 6_000) / 100;
+    let rounds = common::size("HALOCLINE_CONCURRENT_OPS", 4_000) / 100;
     thread::scope(|scope| {
         for t in 0..4u64 {
             let db = &db;

@@ -10,9 +10,8 @@
 //! are taken at one in so many operations; 1 is all), `HALOCLINE_SEED`. The background makes the exact moments differ from
 //! run to run: a failure prints what is needed to find the workload, and how the image was made.
 
-#![expect(clippy::disallowed_methods, reason = "tests read the environment, look at the clock and wait")]
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
 
-#[expect(dead_code, reason = "a part of it is used here")]
 mod common;
 
 use common::Rng;
@@ -551,6 +550,160 @@ fn runs(log_mode: LogMode) {
     }
     println!("{images} images, {kills} of them of killed processes, and {nested} of recoveries");
     assert!(images > 0 && kills > 0, "no image was taken");
+}
+
+/// What each of many writers knows of its own commits.
+#[derive(Default)]
+struct Writer {
+    attempted: AtomicU64,
+    acknowledged: AtomicU64,
+    durable: AtomicU64,
+}
+
+const WRITERS: usize = 4;
+
+fn mark(writer: usize, n: u64) -> Vec<u8> {
+    format!("{writer}/{n:06}").into_bytes()
+}
+
+/// Checks an image taken amid many writers: each one's commits are a prefix, with all that `least` demands, and a commit
+/// is there only if all that were acknowledged before it began are: its record lists them.
+fn check_writers(image: &SimVfs, least: &[u64], most: &[u64], rng: &mut Rng) {
+    let options = options(rng, image);
+    let db = options.clone().open(DIR).unwrap_or_else(|e| panic!("could not open with {options:?}: {e}"));
+    let second = db.find_column_family("second").unwrap();
+    let mut last = Vec::new();
+    let mut before = Vec::new();
+    for writer in 0..WRITERS {
+        let found = db.get(format!("last {writer}")).unwrap();
+        let numbers: Vec<u64> = found.map_or(vec![0; 1 + WRITERS], |v| {
+            v.chunks(8).map(|n| u64::from_le_bytes(n.try_into().unwrap())).collect()
+        });
+        let n = numbers[0];
+        assert!(
+            n >= least[writer],
+            "writer {writer}: commit {} was promised, {n} is the last",
+            least[writer]
+        );
+        assert!(n <= most[writer], "writer {writer}: commit {n} was never attempted");
+        for i in 1..=n {
+            let value = db.get(mark(writer, i)).unwrap();
+            assert!(
+                value.is_some_and(|v| v == common::bytes(i, 150)),
+                "writer {writer}: commit {i} of {n} is missing"
+            );
+            let second = second.as_ref().unwrap().get(mark(writer, i)).unwrap();
+            assert!(second.is_some(), "writer {writer}: commit {i} of {n} is torn");
+        }
+        last.push(n);
+        before.push(numbers);
+    }
+    assert_eq!(
+        db.iter().count() as u64,
+        last.iter().map(|n| n + u64::from(*n > 0)).sum::<u64>(),
+        "there are phantoms"
+    );
+    for (writer, numbers) in before.iter().enumerate() {
+        for other in 0..WRITERS {
+            assert!(
+                last[other] >= numbers[1 + other],
+                "commit {} of writer {writer} is there, and commit {} of writer {other}, from before it, is not",
+                last[writer],
+                numbers[1 + other]
+            );
+        }
+    }
+}
+
+fn many_writers(seed: u64, log_mode: LogMode) -> u64 {
+    let commits = common::size("HALOCLINE_CRASH_COMMITS", 400) / 2;
+    let disk = SimVfs::new(seed);
+    let writers: Arc<[Writer; WRITERS]> = Arc::default();
+    let images = Arc::new(AtomicU64::new(0));
+    let failure: Arc<Mutex<Option<String>>> = Arc::default();
+    let one_in = common::size("HALOCLINE_CRASH_ONE_IN", 6) * 3;
+    let db = Options::new()
+        .vfs(Arc::new(disk.clone()))
+        .log_mode(log_mode)
+        .write_buffer(64 << 10)
+        .compaction_threads(1)
+        .open(DIR)
+        .unwrap();
+    let second = db.column_family("second").unwrap();
+    let observer: Observer = {
+        let (writers, images, failure) = (Arc::clone(&writers), Arc::clone(&images), Arc::clone(&failure));
+        let rng = Mutex::new(Rng::new(seed));
+        Arc::new(move |disk: &SimVfs, op| {
+            let mut rng = Rng::new(rng.lock().unwrap().next());
+            if !rng.once_in(one_in) || failure.lock().unwrap().is_some() {
+                return;
+            }
+            let read = |counter: fn(&Writer) -> &AtomicU64| -> Vec<u64> {
+                writers.iter().map(|writer| counter(writer).load(SeqCst)).collect()
+            };
+            // Stores through a mapping go on meanwhile, so that only a written log has an instant to be killed at.
+            let kill = log_mode == LogMode::Written && rng.once_in(3);
+            let least = if kill { read(|w| &w.acknowledged) } else { read(|w| &w.durable) };
+            let (crash_seed, mode) = (rng.next(), rng.pick(&MODES));
+            let image = if kill { disk.kill() } else { disk.crash(crash_seed, mode) };
+            let most = read(|w| &w.attempted);
+            images.fetch_add(1, SeqCst);
+            let checked = catch_unwind(AssertUnwindSafe(|| {
+                check_writers(&image, &least, &most, &mut rng);
+                // And once more, after a crash at the end of the recovery.
+                let again = image.crash(crash_seed, mode);
+                check_writers(&again, &least, &most, &mut rng);
+            }));
+            if let Err(panic) = checked {
+                let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                let how = if kill { "kill()".to_owned() } else { format!("crash({crash_seed}, {mode:?})") };
+                failure.lock().unwrap().get_or_insert(format!(
+                    "HALOCLINE_SEED={seed}: {log_mode:?}, many writers, operation {op}, {how}: {text}"
+                ));
+            }
+        })
+    };
+    disk.set_observer(Some(observer));
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (db, second, writers) = (&db, &second, &writers);
+            scope.spawn(move || {
+                let mut rng = Rng::new(seed * 10 + writer as u64);
+                for n in 1..=commits {
+                    let mut batch = WriteBatch::new();
+                    batch.put(mark(writer, n), common::bytes(n, 150));
+                    batch.put_cf(second, mark(writer, n), b"");
+                    let mut last = n.to_le_bytes().to_vec();
+                    for other in writers.iter() {
+                        last.extend(other.acknowledged.load(SeqCst).to_le_bytes());
+                    }
+                    batch.put(format!("last {writer}"), last);
+                    let durability = if rng.once_in(12) { Durability::Sync } else { Durability::Process };
+                    writers[writer].attempted.store(n, SeqCst);
+                    db.write_with(&batch, durability).unwrap();
+                    writers[writer].acknowledged.store(n, SeqCst);
+                    if durability == Durability::Sync {
+                        writers[writer].durable.store(n, SeqCst);
+                    }
+                }
+            });
+        }
+    });
+    disk.set_observer(None);
+    if let Some(failure) = failure.lock().unwrap().take() {
+        panic!("{failure}");
+    }
+    images.load(SeqCst)
+}
+
+#[test]
+fn images_amid_many_writers_are_prefixes() {
+    let mut images = 0;
+    for seed in common::seeds("HALOCLINE_CRASH_RUNS", 2) {
+        images += many_writers(seed, LogMode::Mapped) + many_writers(seed, LogMode::Written);
+    }
+    println!("{images} images");
+    assert!(images > 0, "no image was taken");
 }
 
 #[test]

@@ -11,9 +11,8 @@
 //!
 //! Environment: `HALOCLINE_DAMAGE_STEP` (every so manieth byte; 1 is all), `HALOCLINE_SEED` (the bits flipped).
 
-#![expect(clippy::disallowed_methods, reason = "tests read the environment, look at the clock and wait")]
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
 
-#[expect(dead_code, reason = "a part of it is used here")]
 mod common;
 
 use common::Rng;
@@ -272,7 +271,7 @@ fn each_cut_zeroed_exchanged_or_missing_file_of_a_closed_database_gives_no_wrong
     let step = common::size("HALOCLINE_DAMAGE_STEP", 97) as usize;
     for (i, (path, bytes)) in files.iter().enumerate() {
         let near = |at: usize| at < 20 || at + 20 >= bytes.len();
-        for len in (0..bytes.len()).filter(|&len| len % step == 0 || near(len)) {
+        for len in (0..bytes.len()).filter(|&len| len.is_multiple_of(step) || near(len)) {
             let mut damaged = files.clone();
             damaged[i].1.truncate(len);
             let what = format!("{} cut to {len} of {} bytes", name(path), bytes.len());
@@ -399,7 +398,7 @@ fn damage_log(mode: LogMode) {
     for &i in &logs {
         let bytes = &files[i].1;
         let used = used(bytes);
-        for at in (0..used).filter(|&at| at < 128 || at % step == 0 && at >= 4096) {
+        for at in (0..used).filter(|&at| at < 128 || at.is_multiple_of(step) && at >= 4096) {
             let mut damaged = files.clone();
             let kind = rng.below(3);
             let what = match kind {

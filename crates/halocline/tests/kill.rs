@@ -7,9 +7,8 @@
 //!
 //! Environment: `HALOCLINE_KILLS` (kills in all), `HALOCLINE_SEED`.
 
-#![expect(clippy::disallowed_methods, reason = "tests read the environment, look at the clock and wait")]
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
 
-#[expect(dead_code, reason = "a part of it is used here")]
 mod common;
 
 use common::Rng;

@@ -5,7 +5,7 @@
 //! `HALOCLINE_MODEL_OPS` (operations on each), `HALOCLINE_SEED` (replays from that seed on; failures print it, with the
 //! operations left after shrinking).
 
-#![expect(clippy::disallowed_methods, reason = "tests read the environment, look at the clock and wait")]
+#![expect(clippy::disallowed_methods, reason = "a test may use the clock, the environment and sleeps")]
 
 mod common;
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 type Map = BTreeMap<Vec<u8>, Arc<[u8]>>;
 type Pair = (Vec<u8>, Arc<[u8]>);
-/// The family, the key, and what it is set to.
+/// A write of a batch: its family, its key, and what it puts there.
 type Write = (usize, Vec<u8>, Option<Arc<[u8]>>);
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 

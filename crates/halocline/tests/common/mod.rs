@@ -1,5 +1,7 @@
 //! What the behaviour tests share: numbers from a seed, sizes from the environment, keys, values and options.
 
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
 use halocline::{Compaction, Compression, Durability, LogMode, Options, TableAccess};
 use std::time::Duration;
 
