@@ -14,7 +14,7 @@ mod set;
 #[cfg(all(test, not(shuttle)))]
 mod speed;
 
-pub(crate) use budget::{Budget, Held, Part, Usage};
+pub(crate) use budget::{Budget, Part};
 pub(crate) use groups::HotGroups;
 pub(crate) use records::{Place, Records};
 

@@ -462,7 +462,7 @@ impl Core {
         self.budget.set(Part::MemtableNodes, nodes);
         let tables =
             version.tree.families.iter().flat_map(|family| family.all_runs()).flat_map(|run| run.tables());
-        self.budget.set(Part::Filters, tables.map(|table| table.memory_bytes()).sum());
+        self.budget.set(Part::Tables, tables.map(|table| table.memory_bytes()).sum());
         let records = self.records.as_ref().map_or(0, |records| records.bytes());
         let groups = self.cache.as_ref().map_or(0, |cache| cache.bytes());
         self.budget.set(Part::Cache, records + groups);
