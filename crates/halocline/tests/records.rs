@@ -1,6 +1,8 @@
 //! The cache of hot records never shows an older value than what was committed before the read, nor one of a dropped
 //! column family: with tiny write buffers, so that memtables become tables and tables are merged all the time.
 
+#![expect(clippy::disallowed_methods, reason = "tests read the environment, look at the clock and wait")]
+
 mod common;
 
 use common::Rng;

@@ -86,11 +86,6 @@ impl FlushJob {
         })
     }
 
-    /// The base of the memtable's segment.
-    pub(crate) fn base(&self) -> u64 {
-        self.mem.segment.base()
-    }
-
     /// Whether all entries are written: only `finish` is left.
     pub(crate) fn is_done(&self) -> bool {
         self.done
