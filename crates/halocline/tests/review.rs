@@ -1,5 +1,7 @@
 //! Interleavings and crashes that were found by reading, each as a test that fails while the defect is there.
 
+#![expect(clippy::disallowed_methods, reason = "tests wait")]
+
 use halocline::io::sim::{CrashMode, Observer, SimVfs};
 use halocline::{Db, Durability, ErrorKind, LogMode, Options, WriteBatch};
 use std::path::Path;
