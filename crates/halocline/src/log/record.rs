@@ -1,7 +1,7 @@
 //! A record: what one commit adds to the log, whole or not at all.
 //!
 //! ```text
-//! lsn    u64   the record's own log address: what an earlier lap of a recycled file left cannot match
+//! lsn    u64   the record's own log address: what an earlier lap of a recycled file left cannot match. Stored last
 //! sum    u32   checksum of everything behind this field, seeded with the segment's nonce and the address
 //! shape  u32   kind in the low 3 bits; above them the length of the record in units of 8 bytes, header included
 //! body   ..    Data: entries, then zeros up to a multiple of 8
@@ -14,6 +14,7 @@
 //! reserving its room and filling it. All numbers are little-endian.
 
 use crate::io::checksum::checksum;
+use std::sync::atomic::{Ordering, fence};
 
 /// Bytes of a record's header.
 pub(crate) const HEADER: usize = 16;
@@ -77,7 +78,25 @@ pub(crate) fn finish(record: &mut [u8], kind: RecordKind, lsn: u64, nonce: u64, 
     };
     let sum = sum(nonce, lsn, &record[12..covered]);
     record[8..12].copy_from_slice(&sum.to_le_bytes());
+    store_last(record, lsn);
+}
+
+/// Stores the address after all else: in a mapped log a killed writer leaves either no record here or a whole one, so one
+/// with the right address and a wrong checksum was damaged.
+fn store_last(record: &mut [u8], lsn: u64) {
+    fence(Ordering::Release);
     record[..8].copy_from_slice(&lsn.to_le_bytes());
+}
+
+/// Copies a finished record to its place, its address last.
+pub(crate) fn place(room: &mut [u8], finished: &[u8; SMALL], lsn: u64) {
+    room[8..].copy_from_slice(&finished[8..]);
+    store_last(room, lsn);
+}
+
+/// Whether a record with this address was finished here, be it damaged since.
+pub(crate) fn is_claimed(bytes: &[u8], lsn: u64) -> bool {
+    bytes.first_chunk().is_some_and(|b| u64::from_le_bytes(*b) == lsn)
 }
 
 /// Writes a seal or a mark into `record`.

@@ -9,6 +9,9 @@
 //! - the machine (another boot id): pages reached the disk in any order. The first gap ends the log: what
 //!   follows it, in this segment and in later ones, is not part of a prefix.
 //!
+//! In a mapped log a record's address is stored last, so on the same boot one with the right address and a wrong
+//! checksum is no gap but damage, and an error. (A `pwrite` can be cut short anywhere, so in a written log it is a gap.)
+//!
 //! A gap below an address that a mark says was durable is neither: it is damage, and an error.
 //!
 //! What was recovered is closed with a seal whose next address lies above everything that was ever reserved, so that
@@ -242,6 +245,16 @@ fn replay(place: &Place<'_>, candidate: Candidate) -> Result<Scan> {
                     at += found.len as u64;
                 }
                 None => {
+                    let claimed =
+                        bytes.get(at as usize..).is_some_and(|b| record::is_claimed(b, header.base + at));
+                    if same_boot && header.mapped && claimed {
+                        return Err(Error::corruption(
+                            &path,
+                            at,
+                            "a log record was finished here and no longer matches its checksum; a commit is lost. Restore a \
+                             copy, or remove nothing and ask for help",
+                        ));
+                    }
                     let behind = next_record(bytes, at, &header);
                     durable = durable.max(marked_behind(bytes, behind, &header));
                     if header.base + at < durable {

@@ -3,7 +3,7 @@
 //! ```text
 //! offset 0      header, 128 bytes in a page of 4096
 //!               magic "HALOSEG\0", version u32, file number u32, base u64, length u64, boot id [16],
-//!               database id u64, nonce u64, zeros, checksum u64 (of the 120 bytes before it)
+//!               database id u64, nonce u64, mapped u8, zeros, checksum u64 (of the 120 bytes before it)
 //! offset 4096   records, back to back
 //! length - 24   the last place where a seal can begin
 //! ```
@@ -79,6 +79,8 @@ pub(crate) struct Header {
     pub(crate) boot: [u8; 16],
     pub(crate) database: u64,
     pub(crate) nonce: u64,
+    /// Whether records were stored through a mapping: then each is there whole, or not at all, after a kill.
+    pub(crate) mapped: bool,
 }
 
 impl Header {
@@ -97,6 +99,7 @@ impl Header {
         put(&self.boot);
         put(&self.database.to_le_bytes());
         put(&self.nonce.to_le_bytes());
+        put(&[u8::from(self.mapped)]);
         let sum = checksum(&out[..HEADER - 8], place(u64::from(self.number), 0));
         out[HEADER - 8..].copy_from_slice(&sum.to_le_bytes());
         out
@@ -124,6 +127,7 @@ impl Header {
             boot: std::array::from_fn(|i| bytes[32 + i]),
             database: u64_at(48),
             nonce: u64_at(56),
+            mapped: bytes[64] == 1,
         }))
     }
 }
@@ -164,7 +168,8 @@ impl Drop for Segment {
 impl Segment {
     /// Gives `raw` a place in the address space and writes its header.
     pub(crate) fn begin(raw: Raw, base: u64, boot: [u8; 16], database: u64, nonce: u64) -> Result<Segment> {
-        let header = Header { number: raw.number, base, len: raw.len(), boot, database, nonce };
+        let mapped = raw.backing == Backing::Mapped;
+        let header = Header { number: raw.number, base, len: raw.len(), boot, database, nonce, mapped };
         let bytes = header.encode();
         match (raw.backing, &raw.file) {
             (Backing::Mapped, _) => {
@@ -357,7 +362,8 @@ impl Segment {
         let mut bytes = [0; record::SMALL];
         record::write_small(&mut bytes, kind, self.header.base + at, self.header.nonce, address);
         // SAFETY: a seal's room is the sealer's alone (see `reserve`), a mark's was reserved.
-        unsafe { self.raw().memory.slice_mut(at as usize, record::SMALL) }.copy_from_slice(&bytes);
+        let room = unsafe { self.raw().memory.slice_mut(at as usize, record::SMALL) };
+        record::place(room, &bytes, self.header.base + at);
         self.write_through(at, &bytes)
     }
 
