@@ -221,7 +221,7 @@ fn pick(core: &Core) -> Option<Picked> {
         .tree
         .families
         .iter()
-        .filter_map(|family| Some((family, policy::pick(family, &params, &busy, core.pressure())?)))
+        .filter_map(|family| Some((family, policy::pick(family, &params, &busy, core.pressure(&version))?)))
         .max_by(|(_, a), (_, b)| a.score.total_cmp(&b.score));
     let (family, job) = best?;
     let ticket = busy.claim(&job);
@@ -312,9 +312,9 @@ impl Core {
         Params::new(policy, self.options.write_buffer as u64)
     }
 
-    /// What presses: reads that look into many runs, writes that merges are behind of.
-    fn pressure(&self) -> Pressure {
-        Pressure::default()
+    /// What presses: here, whether writers are ahead of the flushes. Reads that look into many runs have a rule of their own.
+    fn pressure(&self, version: &Version) -> Pressure {
+        Pressure { read_heat: 0.0, write_debt: if version.sealed.is_empty() { 0.0 } else { 1.0 } }
     }
 
     /// Waits until nothing sealed is left to flush and no merge is due or running.
@@ -325,7 +325,7 @@ impl Core {
             let version = self.version.load_arc();
             let idle = version.sealed.is_empty() && {
                 let busy = lock(&self.busy);
-                let (params, pressure) = (self.params(), self.pressure());
+                let (params, pressure) = (self.params(), self.pressure(&version));
                 busy.len() == 0
                     && version
                         .tree

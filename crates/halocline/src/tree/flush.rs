@@ -7,7 +7,7 @@
 //! their names are durable; and only then does the segment go back to the pool.
 
 use super::edit::Edit;
-use super::output::{Output, open_table};
+use super::output::{Gaps, Output, open_table};
 use super::policy::Cuts;
 use super::version::Family;
 use crate::db::core::{Core, Mem, closed, lock};
@@ -149,8 +149,16 @@ impl FlushJob {
             let absent = absent_everywhere(family, older.cloned().collect());
             let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent);
             merge.seek_first()?;
-            let output =
-                Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
+            let cuts = Cuts::flush(family, &core.params(), self.mem.segment.used());
+            let mut output = Output::new(core, cuts, false);
+            let newest = self.mem.memtable.cursor(Visibility::Before(u64::MAX));
+            let mut ends = Prefixed::new(newest, Prefix::of(id));
+            ends.seek_first()?;
+            if ends.valid() {
+                let first = ends.key().to_vec();
+                ends.seek_last()?;
+                output = output.cut_at(Gaps::between(&first, ends.key()));
+            }
             self.current = Some(FamilyFlush { family: id, merge, output });
         }
         match id.checked_add(1) {

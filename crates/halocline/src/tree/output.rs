@@ -28,10 +28,58 @@ pub(crate) fn open_table(core: &Core, meta: &TableMeta) -> Result<Arc<Table>> {
     Table::open(file, &path, meta.clone(), access, cache)
 }
 
+/// Finds the wide gaps between the keys of a flush: between them lie the runs of writers that each ascend in a range of
+/// their own. Cut there, their tables do not overlap those of the flush before, and move down without being rewritten.
+///
+/// A gap is wide if it spans a 64th of what lies between the first and the last key. Among many keys spread evenly there
+/// is none; of those there are at most 64.
+pub(crate) struct Gaps {
+    /// Bytes that all keys share.
+    shared: usize,
+    wide: u64,
+    last: u64,
+}
+
+/// A table is not cut at a gap before it has this many raw bytes.
+const SMALLEST_PIECE: u64 = 256 << 10;
+
+impl Gaps {
+    /// For keys from `first` to `last`.
+    pub(crate) fn between(first: &[u8], last: &[u8]) -> Gaps {
+        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let (from, to) = (head(first, shared), head(last, shared));
+        Gaps { shared, wide: (to.saturating_sub(from) / 64).max(1), last: from }
+    }
+
+    /// Whether there is a wide gap before `key`; keys ascend.
+    #[inline]
+    fn before(&mut self, key: &[u8]) -> bool {
+        let head = head(key, self.shared);
+        let gap = head.saturating_sub(self.last);
+        self.last = head;
+        gap > self.wide
+    }
+}
+
+/// Eight bytes of a key from `at` on, as a number; zeros behind its end.
+#[inline]
+fn head(key: &[u8], at: usize) -> u64 {
+    let tail = key.get(at..).unwrap_or_default();
+    match tail.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..tail.len()].copy_from_slice(tail);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}
+
 /// Tables being written.
 pub(crate) struct Output {
     options: TableOptions,
     cuts: Cuts,
+    gaps: Option<Gaps>,
     building: Option<TableBuilder>,
     done: Vec<TableMeta>,
     /// Every file that was made, to be removed if the job comes to nothing.
@@ -49,7 +97,21 @@ impl Output {
         };
         let filter = if bottom { FilterKind::Fuse8 } else { FilterKind::Bloom { bits_per_key: 12 } };
         let options = TableOptions { compression, filter, ..TableOptions::default() };
-        Output { options, cuts, building: None, done: Vec::new(), files: Vec::new(), last_key: Vec::new() }
+        Output {
+            options,
+            cuts,
+            gaps: None,
+            building: None,
+            done: Vec::new(),
+            files: Vec::new(),
+            last_key: Vec::new(),
+        }
+    }
+
+    /// Also cuts at the wide gaps.
+    pub(crate) fn cut_at(mut self, gaps: Gaps) -> Output {
+        self.gaps = Some(gaps);
+        self
     }
 
     /// Adds an entry; keys ascend, versions of a key descend.
@@ -61,12 +123,15 @@ impl Output {
         kind: Kind,
         value: &[u8],
     ) -> Result<()> {
+        // All versions of a key belong in one table: the tables of a run do not overlap.
         if let Some(builder) = &self.building
-            // All versions of a key belong in one table: the tables of a run do not overlap.
             && *key != *self.last_key
-            && self.cuts.before(key, builder.raw_bytes())
         {
-            self.finish_table(core)?;
+            let raw = builder.raw_bytes();
+            let gap = self.gaps.as_mut().is_some_and(|gaps| gaps.before(key)) && raw >= SMALLEST_PIECE;
+            if self.cuts.before(key, raw) || gap {
+                self.finish_table(core)?;
+            }
         }
         let builder = match &mut self.building {
             Some(builder) => builder,
@@ -119,5 +184,31 @@ impl Output {
             // What cannot be removed now is found and removed at the next open.
             let _ = core.vfs.remove(&path_of(&core.dir, id));
         }
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// How many wide gaps there are among these keys.
+    fn gaps(keys: &[Vec<u8>]) -> usize {
+        let mut gaps = Gaps::between(&keys[0], &keys[keys.len() - 1]);
+        keys.iter().filter(|key| gaps.before(key)).count()
+    }
+
+    #[test]
+    fn writers_that_ascend_in_ranges_of_their_own_leave_wide_gaps_and_even_keys_none() {
+        let decimal = |n: u64| format!("{n:016}").into_bytes();
+        let ranges: Vec<_> =
+            (0..8).flat_map(|t| (0..5000).map(move |i| decimal(t * 1_000_000 + i))).collect();
+        assert_eq!(gaps(&ranges), 7);
+        let even: Vec<_> = (0..40_000u64).map(|i| (i * 250).to_be_bytes().to_vec()).collect();
+        assert_eq!(gaps(&even), 0);
+        // Between 1999 and 2000 lie many strings that are no numbers: a gap, but the same one in every flush.
+        let digits: Vec<_> = (0..40_000).map(|i| decimal(i * 250)).collect();
+        assert_eq!(gaps(&digits), 9);
+        assert_eq!(gaps(&[b"a".to_vec()]), 0);
+        assert_eq!(gaps(&[b"".to_vec(), b"a".to_vec(), b"ab".to_vec()]), 1);
     }
 }

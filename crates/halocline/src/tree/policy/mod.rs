@@ -126,7 +126,10 @@ pub(crate) fn pick<T: TableLike>(
         Policy::Fifo { max_bytes } => return fifo::pick(family, max_bytes, busy),
     }
     .or_else(|| clears_tombstones(family, params, busy))
-    .or_else(|| joins_small_tables(family, params, busy))
+    .or_else(|| {
+        // Nobody is hurt by small tables for a while; writers that wait for the processor are.
+        if pressure.write_debt > 0.5 { None } else { joins_small_tables(family, params, busy) }
+    })
 }
 
 /// How far merging is behind in the family, at the highest number of runs that the policy ever allows.
