@@ -150,6 +150,19 @@ impl<S: Source, D: FnMut(&[u8]) -> bool> VersionMerge<S, D> {
         }
     }
 
+    /// Its key; must be valid.
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        debug_assert!(self.valid());
+        &self.key
+    }
+
+    /// The log address of the winner's entry, whatever version is stored; must be valid.
+    #[inline]
+    pub(crate) fn address(&self) -> u64 {
+        self.sources[self.tournament.index()].version()
+    }
+
     /// Its key and value; must be valid.
     #[inline]
     pub(crate) fn entry(&mut self) -> Result<(&[u8], &[u8])> {

@@ -7,7 +7,7 @@
 //! their names are durable; and only then does the segment go back to the pool.
 
 use super::edit::Edit;
-use super::output::{Gaps, Output, open_table};
+use super::output::{Ascents, Output, open_table};
 use super::policy::Cuts;
 use super::version::Family;
 use crate::db::core::{Core, Mem, closed, lock};
@@ -28,6 +28,7 @@ struct FamilyFlush {
     family: u32,
     merge: VersionMerge<Prefixed<MemCursor>, Absent>,
     output: Output,
+    ascents: Ascents,
 }
 
 /// A flush under way.
@@ -118,6 +119,10 @@ impl FlushJob {
             };
             while left > 0 && current.merge.valid() {
                 let (version, kind) = (current.merge.version(), current.merge.kind());
+                let address = current.merge.address();
+                if current.ascents.end_before(current.merge.key(), address) {
+                    current.output.cut_next();
+                }
                 let (key, value) = current.merge.entry()?;
                 current.output.add(core, key, version, kind, value)?;
                 current.merge.next()?;
@@ -149,17 +154,9 @@ impl FlushJob {
             let absent = absent_everywhere(family, older.cloned().collect());
             let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent);
             merge.seek_first()?;
-            let cuts = Cuts::flush(family, &core.params(), self.mem.segment.used());
-            let mut output = Output::new(core, cuts, false);
-            let newest = self.mem.memtable.cursor(Visibility::Before(u64::MAX));
-            let mut ends = Prefixed::new(newest, Prefix::of(id));
-            ends.seek_first()?;
-            if ends.valid() {
-                let first = ends.key().to_vec();
-                ends.seek_last()?;
-                output = output.cut_at(Gaps::between(&first, ends.key()));
-            }
-            self.current = Some(FamilyFlush { family: id, merge, output });
+            let output =
+                Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
+            self.current = Some(FamilyFlush { family: id, merge, output, ascents: Ascents::default() });
         }
         match id.checked_add(1) {
             Some(next) => self.finder.seek(Prefix::of(next).as_slice()),

@@ -28,49 +28,61 @@ pub(crate) fn open_table(core: &Core, meta: &TableMeta) -> Result<Arc<Table>> {
     Table::open(file, &path, meta.clone(), access, cache)
 }
 
-/// Finds the wide gaps between the keys of a flush: between them lie the runs of writers that each ascend in a range of
-/// their own. Cut there, their tables do not overlap those of the flush before, and move down without being rewritten.
+/// Finds where one writer's keys end and another's begin, when writers each ascend (or descend) in a range of their own.
+/// Cut there, their tables do not overlap those of the flush before, and move down without being rewritten.
 ///
-/// A gap is wide if it spans a 64th of what lies between the first and the last key. Among many keys spread evenly there
-/// is none; of those there are at most 64.
-pub(crate) struct Gaps {
-    /// Bytes that all keys share.
-    shared: usize,
-    wide: u64,
-    last: u64,
+/// In the order of the keys, the log addresses of such a writer's entries only rise (or fall), and at the next writer's
+/// first entry they turn; or, if that one wrote later, its key is much farther off than any before. Among keys in random
+/// order the addresses turn all the time, and no run is long.
+#[derive(Default)]
+pub(crate) struct Ascents {
+    address: u64,
+    rising: bool,
+    length: u32,
+    key: u128,
+    widest: u128,
 }
 
-/// A table is not cut at a gap before it has this many raw bytes.
-const SMALLEST_PIECE: u64 = 256 << 10;
+/// A run of so many entries does not come about by chance.
+const LONG_RUN: u32 = 200;
+/// A gap between keys so many times as wide as the widest of a long run ends it. Between 1999 and 2000, as text, is a gap
+/// 256 times as wide as between 1899 and 1900.
+const WIDE: u128 = 1000;
+/// A table is not cut at the end of a run before it has this many raw bytes.
+const SMALLEST_PIECE: u64 = 16 << 10;
 
-impl Gaps {
-    /// For keys from `first` to `last`.
-    pub(crate) fn between(first: &[u8], last: &[u8]) -> Gaps {
-        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-        let (from, to) = (head(first, shared), head(last, shared));
-        Gaps { shared, wide: (to.saturating_sub(from) / 64).max(1), last: from }
-    }
-
-    /// Whether there is a wide gap before `key`; keys ascend.
+impl Ascents {
+    /// Whether a long run ends before the entry with this key and address, the next one in the order of the keys.
     #[inline]
-    fn before(&mut self, key: &[u8]) -> bool {
-        let head = head(key, self.shared);
-        let gap = head.saturating_sub(self.last);
-        self.last = head;
-        gap > self.wide
+    pub(crate) fn end_before(&mut self, key: &[u8], address: u64) -> bool {
+        let rising = address > self.address;
+        let key = head(key);
+        let gap = key.saturating_sub(self.key);
+        (self.address, self.key) = (address, key);
+        let long = self.length >= LONG_RUN;
+        if rising == self.rising && !(long && gap / WIDE > self.widest) {
+            self.length += 1;
+            self.widest = self.widest.max(gap);
+            return false;
+        }
+        // Behind a long run another one of its direction is likely: the turn itself is no part of either.
+        if !long {
+            self.rising = rising;
+        }
+        (self.length, self.widest) = (0, 0);
+        long
     }
 }
 
-/// Eight bytes of a key from `at` on, as a number; zeros behind its end.
+/// The first 16 bytes of a key as a number, zeros behind its end.
 #[inline]
-fn head(key: &[u8], at: usize) -> u64 {
-    let tail = key.get(at..).unwrap_or_default();
-    match tail.first_chunk() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
+fn head(key: &[u8]) -> u128 {
+    match key.first_chunk() {
+        Some(bytes) => u128::from_be_bytes(*bytes),
         None => {
-            let mut bytes = [0; 8];
-            bytes[..tail.len()].copy_from_slice(tail);
-            u64::from_be_bytes(bytes)
+            let mut bytes = [0; 16];
+            bytes[..key.len()].copy_from_slice(key);
+            u128::from_be_bytes(bytes)
         }
     }
 }
@@ -79,7 +91,7 @@ fn head(key: &[u8], at: usize) -> u64 {
 pub(crate) struct Output {
     options: TableOptions,
     cuts: Cuts,
-    gaps: Option<Gaps>,
+    cut_next: bool,
     building: Option<TableBuilder>,
     done: Vec<TableMeta>,
     /// Every file that was made, to be removed if the job comes to nothing.
@@ -100,7 +112,7 @@ impl Output {
         Output {
             options,
             cuts,
-            gaps: None,
+            cut_next: false,
             building: None,
             done: Vec::new(),
             files: Vec::new(),
@@ -108,10 +120,9 @@ impl Output {
         }
     }
 
-    /// Also cuts at the wide gaps.
-    pub(crate) fn cut_at(mut self, gaps: Gaps) -> Output {
-        self.gaps = Some(gaps);
-        self
+    /// A good place to cut is before the next entry.
+    pub(crate) fn cut_next(&mut self) {
+        self.cut_next = true;
     }
 
     /// Adds an entry; keys ascend, versions of a key descend.
@@ -128,8 +139,8 @@ impl Output {
             && *key != *self.last_key
         {
             let raw = builder.raw_bytes();
-            let gap = self.gaps.as_mut().is_some_and(|gaps| gaps.before(key)) && raw >= SMALLEST_PIECE;
-            if self.cuts.before(key, raw) || gap {
+            let wanted = std::mem::take(&mut self.cut_next) && raw >= SMALLEST_PIECE;
+            if self.cuts.before(key, raw) || wanted {
                 self.finish_table(core)?;
             }
         }
@@ -191,24 +202,28 @@ impl Output {
 mod tests {
     use super::*;
 
-    /// How many wide gaps there are among these keys.
-    fn gaps(keys: &[Vec<u8>]) -> usize {
-        let mut gaps = Gaps::between(&keys[0], &keys[keys.len() - 1]);
-        keys.iter().filter(|key| gaps.before(key)).count()
+    /// Where long runs end among entries with these keys and addresses, in the order of the keys.
+    fn ends(entries: impl Iterator<Item = (u64, u64)>) -> Vec<usize> {
+        let mut ascents = Ascents::default();
+        let ends = |(key, address): (u64, u64)| ascents.end_before(format!("{key:016}").as_bytes(), address);
+        entries.map(ends).enumerate().filter_map(|(i, end)| end.then_some(i)).collect()
     }
 
     #[test]
-    fn writers_that_ascend_in_ranges_of_their_own_leave_wide_gaps_and_even_keys_none() {
-        let decimal = |n: u64| format!("{n:016}").into_bytes();
-        let ranges: Vec<_> =
-            (0..8).flat_map(|t| (0..5000).map(move |i| decimal(t * 1_000_000 + i))).collect();
-        assert_eq!(gaps(&ranges), 7);
-        let even: Vec<_> = (0..40_000u64).map(|i| (i * 250).to_be_bytes().to_vec()).collect();
-        assert_eq!(gaps(&even), 0);
-        // Between 1999 and 2000 lie many strings that are no numbers: a gap, but the same one in every flush.
-        let digits: Vec<_> = (0..40_000).map(|i| decimal(i * 250)).collect();
-        assert_eq!(gaps(&digits), 9);
-        assert_eq!(gaps(&[b"a".to_vec()]), 0);
-        assert_eq!(gaps(&[b"".to_vec(), b"a".to_vec(), b"ab".to_vec()]), 1);
+    fn writers_in_ranges_of_their_own_are_told_apart_and_random_keys_are_not_cut() {
+        // Eight writers take turns in the log, 1000 entries each time.
+        let writer = |t: u64| {
+            (0..5000).map(move |i| (t * 625_000 + i, 4096 + (i / 1000 * 8 + t) * 100_000 + i % 1000 * 100))
+        };
+        let all: Vec<_> = (0..8).flat_map(writer).collect();
+        assert_eq!(ends(all.iter().copied()), [5000, 10_000, 15_000, 20_000, 25_000, 30_000, 35_000]);
+        // The same keys, every writer before the next one.
+        let one_by_one = all.iter().enumerate().map(|(i, (key, _))| (*key, i as u64 * 100));
+        assert_eq!(ends(one_by_one), [5000, 10_000, 15_000, 20_000, 25_000, 30_000, 35_000]);
+        let down = all.iter().rev().map(|(_, address)| *address);
+        assert_eq!(ends(all.iter().map(|(key, _)| *key).zip(down)).len(), 7);
+        let random = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        assert!(ends((0..100_000).map(|i| (i * 7, random(i)))).is_empty());
+        assert!(ends((0..100_000).map(|i| (i, i * 100))).is_empty());
     }
 }
