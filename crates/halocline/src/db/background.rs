@@ -273,9 +273,11 @@ pub(crate) fn run_merge(
             merge_turns(core, slot)
         })
     };
+    // The inputs' files go before the claim does: who waits for merges finds the space free.
+    drop(family);
+    core.version.sweep();
     drop(claimed);
     update_rates(core);
-    core.version.sweep();
     // What was done may make more due.
     core.signals.request();
     result
