@@ -1,6 +1,7 @@
 //! Point reads: memtables newest first, then runs newest first, each behind its filter.
 
 use super::core::{Core, Version};
+use super::stats::Counters;
 use crate::cache::{Place, Records};
 use crate::entry::{Kind, MAX_PREFIX, Prefix};
 use crate::io::checksum::key_hash;
@@ -65,7 +66,7 @@ impl Core {
             return Ok(Some(value));
         }
         self.pay_tax(&version);
-        match find_in_tables(&version, family, key, |table, key| table.get(key, before))? {
+        match find_in_tables(&self.counters, &version, family, key, |table, key| table.get(key, before))? {
             Some(hit) => match hit.kind {
                 Kind::Put => {
                     if let Some((records, place)) = cached {
@@ -104,7 +105,7 @@ impl Core {
                 let sink = RefCell::new(&mut *out);
                 let look =
                     |table: &Arc<Table>, key: &[u8]| table.get_into(key, u64::MAX, &mut sink.borrow_mut());
-                let kind = find_in_tables(&version, family, key, look)?.map(|(kind, _)| kind);
+                let kind = find_in_tables(&self.counters, &version, family, key, look)?.map(|(kind, _)| kind);
                 if let Some((records, place)) = cached
                     && kind == Some(Kind::Put)
                 {
@@ -157,8 +158,10 @@ impl Core {
             None if cached.is_some_and(|(records, place)| records.contains(place, version.flushes, key)) => {
                 return Ok(true);
             }
-            None => find_in_tables(&version, family, key, |table, key| table.contains(key, before))?
-                .map(|(kind, _)| kind),
+            None => find_in_tables(&self.counters, &version, family, key, |table, key| {
+                table.contains(key, before)
+            })?
+            .map(|(kind, _)| kind),
         };
         match kind {
             None | Some(Kind::Delete) => Ok(false),
@@ -199,6 +202,31 @@ thread_local! {
     static FOUND_LAST: Cell<u32> = const { Cell::new(0) };
 }
 
+thread_local! {
+    /// Filters this thread asked, and that said no, since it last told: told in portions, since a shared counter at each
+    /// would cost as much as the filter.
+    static FILTERS: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// Filters asked between two tellings.
+const FILTER_PORTION: u32 = 256;
+
+/// Asks a table's filter, and counts.
+#[inline]
+fn may_contain(counters: &Counters, table: &Table, hash: u64) -> bool {
+    let may = table.may_contain(hash);
+    let (asked, no) = FILTERS.get();
+    let (asked, no) = (asked + 1, no + u32::from(!may));
+    if asked == FILTER_PORTION {
+        counters.filters_asked.add(u64::from(asked));
+        counters.filters_no.add(u64::from(no));
+        FILTERS.set((0, 0));
+    } else {
+        FILTERS.set((asked, no));
+    }
+    may
+}
+
 /// What a read that finds nothing takes off: a page searched in vain costs about as much as this many filters asked.
 const MISS: u32 = 12;
 /// From half of this on, the last run's filter is not asked: nearly all reads find their key, and then a filter only costs its
@@ -208,6 +236,7 @@ const TRUST: u32 = 128;
 /// Asks the tables that may hold `key`, newest first, until one does.
 #[inline]
 fn find_in_tables<T>(
+    counters: &Counters,
     version: &Version,
     family: u32,
     key: &[u8],
@@ -220,7 +249,7 @@ fn find_in_tables<T>(
         // Fetch all filter lines at once, then test: the misses overlap.
         runs().for_each(|table| table.prefetch_filter(hash));
         for table in runs() {
-            if table.may_contain(hash)
+            if may_contain(counters, table, hash)
                 && let Some(hit) = look(table, key)?
             {
                 return Ok(Some(hit));
@@ -229,7 +258,7 @@ fn find_in_tables<T>(
     }
     let Some(table) = family.last.find(key) else { return Ok(None) };
     let trust = FOUND_LAST.get();
-    if trust < TRUST / 2 && !table.may_contain(key_hash(key)) {
+    if trust < TRUST / 2 && !may_contain(counters, table, key_hash(key)) {
         FOUND_LAST.set(trust.saturating_sub(1));
         return Ok(None);
     }

@@ -21,6 +21,8 @@ pub(crate) struct Counters {
     pub(crate) stall_ns: Counter,
     pub(crate) helped: Counter,
     pub(crate) superseded: Counter,
+    pub(crate) filters_asked: Counter,
+    pub(crate) filters_no: Counter,
 }
 
 /// Figures about an open database, as of the call.
@@ -72,6 +74,10 @@ pub struct Stats {
     pub superseded: u64,
     /// Point reads.
     pub gets: u64,
+    /// Filters that point reads asked, and that said no and so saved a page. Told by each thread in portions of 256.
+    pub filters_asked: u64,
+    /// See `filters_asked`.
+    pub filters_negative: u64,
     /// Lookups in the caches, of records and of decoded groups, that found theirs. While most miss, few are made.
     pub cache_hits: u64,
     /// Lookups in the caches that did not find theirs.
@@ -130,6 +136,8 @@ impl Core {
             log_syncs: self.group.syncs(),
             superseded: c.superseded.get(),
             gets: c.gets.get(),
+            filters_asked: c.filters_asked.get(),
+            filters_negative: c.filters_no.get(),
             disk_bytes: self.pool.disk_bytes(),
             ..Stats::default()
         };
