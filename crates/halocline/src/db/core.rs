@@ -385,6 +385,8 @@ impl Core {
     /// As `seal_active`, for a flush thread, which must not wait for a flush: does nothing, and returns `None`, if any is
     /// due, or while another thread rotates, since that one may be waiting for this.
     pub(crate) fn seal_active_unless_busy(&self) -> Result<Option<u64>> {
+        // Before the lock: writers that met a full segment wait for it, and this may touch the disk.
+        self.pool.prepare()?;
         let Ok(_rotation) = self.rotation.try_lock() else { return Ok(None) };
         self.halt.check()?;
         let version = self.version.load_arc();
@@ -395,7 +397,6 @@ impl Core {
         if mem.segment.used() == crate::log::segment::FIRST {
             return Ok(Some(mem.segment.base()));
         }
-        self.pool.prepare()?;
         let entered = self.in_flight.enter(mem.segment.position());
         let full = mem.segment.close();
         self.finish_segment(&full, mem)?;
