@@ -4,14 +4,15 @@
 //! writes with its cause; only a full disk is waited out, with the error given to whoever has to wait for the flush.
 
 use super::Bounds;
-use super::core::{Core, Halt, Mem, Version, closed, lock};
+use super::core::{Core, Halt, Mem, Version, lock};
 use super::options::{Compaction, Durability};
-use crate::sync::{Arc, Mutex};
+use crate::sync::Arc;
 use crate::table::Table;
 use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::{self, MergeJob};
-use crate::tree::pacing::{FLUSH_THREADS, QUANTUM};
+use crate::tree::pacing::FLUSH_THREADS;
 use crate::tree::policy::{self, Busy, Job, Params, Policy, Pressure, RangePick};
+use crate::tree::turns::Turns;
 use crate::tree::version::Family;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Bound;
@@ -120,7 +121,10 @@ fn flush_loop(core: &Core, slot: usize) -> Result<()> {
         }
         while let Some(mem) = claim_memtable(core) {
             let base = mem.segment.base();
-            let result = FlushJob::new(core, mem).and_then(|job| run_flush(core, slot, job));
+            let result = FlushJob::new(core, mem).and_then(|job| {
+                update_rates(core);
+                core.pacing.flushes[slot].run(core, job)
+            });
             lock(&core.pacing.flushing).retain(|claimed| *claimed != base);
             match result {
                 Ok(()) => *lock(&core.flush_error) = None,
@@ -154,29 +158,6 @@ fn claim_memtable(core: &Core) -> Option<Arc<Mem>> {
     let mem = version.sealed.iter().rev().find(|mem| !flushing.contains(&mem.segment.base()))?;
     flushing.push(mem.segment.base());
     Some(Arc::clone(mem))
-}
-
-/// Runs a flush to its end, taking turns with the writers that help.
-fn run_flush(core: &Core, slot: usize, job: FlushJob) -> Result<()> {
-    let slot = &core.pacing.flushes[slot];
-    *lock(slot) = Some(job);
-    update_rates(core);
-    loop {
-        let mut guard = lock(slot);
-        let Some(job) = guard.as_mut() else { return Ok(()) };
-        if !job.failed() && !job.is_done() && !is_closing(core) {
-            job.step_or_fail(core, QUANTUM);
-            continue;
-        }
-        let Some(mut job) = guard.take() else { return Ok(()) };
-        drop(guard);
-        let result = match job.take_failure() {
-            Some(e) => Err(e),
-            None if !job.is_done() => Err(closed()),
-            None => job.finish(core),
-        };
-        return result.inspect_err(|_| job.abandon(core));
-    }
 }
 
 fn merge_loop(core: &Core, slot: usize) -> Result<()> {
@@ -259,19 +240,12 @@ impl Drop for Claimed<'_> {
 }
 
 /// Runs a claimed merge to its end, in a slot where writers can help, and gives the claim back.
-pub(crate) fn run_merge(
-    core: &Core,
-    slot: &Mutex<Option<MergeJob>>,
-    (family, job, ticket): Picked,
-) -> Result<()> {
+pub(crate) fn run_merge(core: &Core, slot: &Turns<MergeJob>, (family, job, ticket): Picked) -> Result<()> {
     let claimed = Claimed(core, ticket);
     let result = if job.trivial {
         merge_job::move_or_drop(core, &job)
     } else {
-        MergeJob::new(core, &family, job).and_then(|merge| {
-            *lock(slot) = Some(merge);
-            merge_turns(core, slot)
-        })
+        MergeJob::new(core, &family, job).and_then(|merge| slot.run(core, merge))
     };
     // The inputs' files go before the claim does: who waits for merges finds the space free.
     drop(family);
@@ -281,25 +255,6 @@ pub(crate) fn run_merge(
     // What was done may make more due.
     core.signals.request();
     result
-}
-
-fn merge_turns(core: &Core, slot: &Mutex<Option<MergeJob>>) -> Result<()> {
-    loop {
-        let mut guard = lock(slot);
-        let Some(job) = guard.as_mut() else { return Ok(()) };
-        if !job.failed() && !job.is_done() && !is_closing(core) {
-            job.step_or_fail(core, QUANTUM);
-            continue;
-        }
-        let Some(mut job) = guard.take() else { return Ok(()) };
-        drop(guard);
-        let result = match job.take_failure() {
-            Some(e) => Err(e),
-            None if !job.is_done() => Err(closed()),
-            None => job.finish(core),
-        };
-        return result.inspect_err(|_| job.abandon(core));
-    }
 }
 
 impl Core {
@@ -355,7 +310,7 @@ impl Core {
             ));
         }
         self.flush()?;
-        let slot = Mutex::new(None);
+        let slot = Turns::default();
         let ids: Vec<u32> = self.version.load_arc().tree.families.iter().map(|family| family.id).collect();
         for id in ids {
             loop {

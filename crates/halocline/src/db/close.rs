@@ -5,7 +5,7 @@ use crate::log::segment::{Backing, FIRST};
 use crate::sync::{Arc, Mutex};
 use crate::tree::edit::Edit;
 use crate::tree::flush::FlushJob;
-use crate::tree::pacing::QUANTUM;
+use crate::tree::turns::{QUANTUM, Steps};
 use crate::{Error, ErrorKind, Result};
 use std::thread::JoinHandle;
 

@@ -9,6 +9,7 @@
 use super::edit::Edit;
 use super::output::{Ascents, Output, open_table};
 use super::policy::Cuts;
+use super::turns::Steps;
 use super::version::Family;
 use crate::db::core::{Core, Mem, closed, lock};
 use crate::db::read::InternalKey;
@@ -40,7 +41,6 @@ pub(crate) struct FlushJob {
     current: Option<FamilyFlush>,
     finished: Vec<(u32, Output)>,
     done: bool,
-    failure: Option<Error>,
     started_ns: u64,
 }
 
@@ -75,42 +75,62 @@ impl FlushJob {
         let mut finder = mem.memtable.cursor(Visibility::All);
         finder.seek_first()?;
         let started_ns = core.vfs.monotonic_ns();
-        Ok(FlushJob {
-            mem,
-            snapshots,
-            finder,
-            current: None,
-            finished: Vec::new(),
-            done: false,
-            failure: None,
-            started_ns,
-        })
+        Ok(FlushJob { mem, snapshots, finder, current: None, finished: Vec::new(), done: false, started_ns })
     }
 
+    fn next_family(&mut self, core: &Core) -> Result<()> {
+        if !self.finder.valid() {
+            self.done = true;
+            return Ok(());
+        }
+        let Some((id, _)) = Prefix::split(self.finder.key()) else {
+            return Err(Error::new(ErrorKind::Corruption, "a key in the memtable has no column family"));
+        };
+        let version = core.version.load_arc();
+        if let Some(family) = version.tree.family(id) {
+            let source = Prefixed::new(self.mem.memtable.cursor(Visibility::All), Prefix::of(id));
+            let older = version.sealed.iter().filter(|mem| mem.segment.base() < self.mem.segment.base());
+            let absent = absent_everywhere(family, older.cloned().collect());
+            let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent);
+            merge.seek_first()?;
+            let output =
+                Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
+            self.current = Some(FamilyFlush { family: id, merge, output, ascents: Ascents::default() });
+        }
+        match id.checked_add(1) {
+            Some(next) => self.finder.seek(Prefix::of(next).as_slice()),
+            None => self.finder.seek_last().and_then(|()| self.finder.next()),
+        }
+    }
+
+    /// Waits until this memtable is the oldest one.
+    fn wait_for_turn(&self, core: &Core) -> Result<()> {
+        let mut state = lock(&core.signals.state);
+        loop {
+            let oldest = core.version.load_arc().sealed.last().map(|mem| mem.segment.base());
+            if oldest.is_none_or(|oldest| oldest >= self.mem.segment.base()) {
+                return Ok(());
+            }
+            core.halt.check_failed()?;
+            if let Some(e) = &*lock(&core.flush_error) {
+                return Err(e.clone());
+            }
+            if state.closing {
+                return Err(closed());
+            }
+            state = core.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+}
+
+impl Steps for FlushJob {
     /// Whether all entries are written: only `finish` is left.
-    pub(crate) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether a step failed.
-    pub(crate) fn failed(&self) -> bool {
-        self.failure.is_some()
-    }
-
-    /// The failure of a step, if there was one.
-    pub(crate) fn take_failure(&mut self) -> Option<Error> {
-        self.failure.take()
-    }
-
-    /// As `step`; a failure is kept for the thread whose job it is.
-    pub(crate) fn step_or_fail(&mut self, core: &Core, entries: usize) {
-        // Should the step panic, in whatever thread, the job is half done and must not be gone on with.
-        self.failure = Some(Error::new(ErrorKind::Halted, "a step of this job panicked"));
-        self.failure = self.step(core, entries).err();
-    }
-
     /// Writes up to `entries` entries.
-    pub(crate) fn step(&mut self, core: &Core, entries: usize) -> Result<()> {
+    fn step(&mut self, core: &Core, entries: usize) -> Result<()> {
         let mut left = entries;
         while left > 0 && !self.done {
             let Some(current) = &mut self.current else {
@@ -139,33 +159,8 @@ impl FlushJob {
         Ok(())
     }
 
-    fn next_family(&mut self, core: &Core) -> Result<()> {
-        if !self.finder.valid() {
-            self.done = true;
-            return Ok(());
-        }
-        let Some((id, _)) = Prefix::split(self.finder.key()) else {
-            return Err(Error::new(ErrorKind::Corruption, "a key in the memtable has no column family"));
-        };
-        let version = core.version.load_arc();
-        if let Some(family) = version.tree.family(id) {
-            let source = Prefixed::new(self.mem.memtable.cursor(Visibility::All), Prefix::of(id));
-            let older = version.sealed.iter().filter(|mem| mem.segment.base() < self.mem.segment.base());
-            let absent = absent_everywhere(family, older.cloned().collect());
-            let mut merge = VersionMerge::new(vec![source], &self.snapshots, absent);
-            merge.seek_first()?;
-            let output =
-                Output::new(core, Cuts::flush(family, &core.params(), self.mem.segment.used()), false);
-            self.current = Some(FamilyFlush { family: id, merge, output, ascents: Ascents::default() });
-        }
-        match id.checked_add(1) {
-            Some(next) => self.finder.seek(Prefix::of(next).as_slice()),
-            None => self.finder.seek_last().and_then(|()| self.finder.next()),
-        }
-    }
-
     /// Makes the tables durable, tells the manifest, and shows them to readers.
-    pub(crate) fn finish(&mut self, core: &Core) -> Result<()> {
+    fn finish(&mut self, core: &Core) -> Result<()> {
         let floor = self.mem.segment.next_base();
         let mut written = Vec::with_capacity(self.finished.len());
         for (family, output) in &mut self.finished {
@@ -199,27 +194,8 @@ impl FlushJob {
         Ok(())
     }
 
-    /// Waits until this memtable is the oldest one.
-    fn wait_for_turn(&self, core: &Core) -> Result<()> {
-        let mut state = lock(&core.signals.state);
-        loop {
-            let oldest = core.version.load_arc().sealed.last().map(|mem| mem.segment.base());
-            if oldest.is_none_or(|oldest| oldest >= self.mem.segment.base()) {
-                return Ok(());
-            }
-            core.halt.check_failed()?;
-            if let Some(e) = &*lock(&core.flush_error) {
-                return Err(e.clone());
-            }
-            if state.closing {
-                return Err(closed());
-            }
-            state = core.signals.done.wait(state).unwrap_or_else(|e| e.into_inner());
-        }
-    }
-
     /// Removes what was written: the flush failed and starts again, or never.
-    pub(crate) fn abandon(&mut self, core: &Core) {
+    fn abandon(&mut self, core: &Core) {
         if let Some(current) = &mut self.current {
             current.output.abandon(core);
         }

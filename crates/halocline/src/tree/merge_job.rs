@@ -8,12 +8,13 @@ use super::edit::Edit;
 use super::flush::{Absent, absent_below};
 use super::output::{Output, open_table};
 use super::policy::{Cuts, Dest, Job};
+use super::turns::Steps;
 use super::version::Family;
+use crate::Result;
 use crate::db::core::{Core, lock};
 use crate::iter::{Concat, Tables, VersionMerge, Visibility};
 use crate::sync::Arc;
 use crate::table::{Table, TableCursor, TableMeta};
-use crate::{Error, ErrorKind, Result};
 use std::sync::atomic::Ordering;
 
 /// Some tables of a run, in order.
@@ -42,7 +43,6 @@ pub(crate) struct MergeJob {
     job: Job,
     merge: VersionMerge<Concat<Part>, Absent>,
     output: Output,
-    failure: Option<Error>,
     started_ns: u64,
 }
 
@@ -65,33 +65,18 @@ impl MergeJob {
         let mut merge = VersionMerge::new(sources, &snapshots, absent);
         merge.seek_first()?;
         let output = Output::new(core, Cuts::job(family, &core.params(), &job), job.dest == Dest::LAST);
-        Ok(MergeJob { job, merge, output, failure: None, started_ns: core.vfs.monotonic_ns() })
+        Ok(MergeJob { job, merge, output, started_ns: core.vfs.monotonic_ns() })
     }
+}
 
+impl Steps for MergeJob {
     /// Whether all entries are written: only `finish` is left.
-    pub(crate) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         !self.merge.valid()
     }
 
-    /// Whether a step failed.
-    pub(crate) fn failed(&self) -> bool {
-        self.failure.is_some()
-    }
-
-    /// The failure of a step, if there was one.
-    pub(crate) fn take_failure(&mut self) -> Option<Error> {
-        self.failure.take()
-    }
-
-    /// As `step`; a failure is kept for the thread whose job it is.
-    pub(crate) fn step_or_fail(&mut self, core: &Core, entries: usize) {
-        // Should the step panic, in whatever thread, the job is half done and must not be gone on with.
-        self.failure = Some(Error::new(ErrorKind::Halted, "a step of this job panicked"));
-        self.failure = self.step(core, entries).err();
-    }
-
     /// Writes up to `entries` entries.
-    pub(crate) fn step(&mut self, core: &Core, entries: usize) -> Result<()> {
+    fn step(&mut self, core: &Core, entries: usize) -> Result<()> {
         for _ in 0..entries {
             if !self.merge.valid() {
                 break;
@@ -105,7 +90,7 @@ impl MergeJob {
     }
 
     /// Makes the outputs durable and puts them in the inputs' place.
-    pub(crate) fn finish(&mut self, core: &Core) -> Result<()> {
+    fn finish(&mut self, core: &Core) -> Result<()> {
         let metas = self.output.finish(core)?;
         let output = &mut self.output;
         replace(
@@ -124,7 +109,7 @@ impl MergeJob {
     }
 
     /// Removes what was written: the merge failed.
-    pub(crate) fn abandon(&mut self, core: &Core) {
+    fn abandon(&mut self, core: &Core) {
         self.output.abandon(core);
     }
 }

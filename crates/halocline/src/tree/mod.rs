@@ -18,4 +18,5 @@ pub(crate) mod pin;
 pub(crate) mod policy;
 pub(crate) mod run;
 mod state;
+pub(crate) mod turns;
 pub(crate) mod version;

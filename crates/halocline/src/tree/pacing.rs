@@ -7,17 +7,16 @@
 //! under way, a bounded quantum at a time: nobody sleeps, and nobody stops.
 
 use crate::Result;
-use crate::db::core::{Core, lock};
+use crate::db::core::Core;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::tree::flush::FlushJob;
 use crate::tree::merge_job::MergeJob;
+use crate::tree::turns::{QUANTUM, Turns};
 use std::cell::Cell;
 
 /// Flushes that may be under way at once: one writes while another waits for the disk.
 pub(crate) const FLUSH_THREADS: usize = 2;
-/// Entries written per turn: some 50 to 100 microseconds of work.
-pub(crate) const QUANTUM: usize = 256;
 /// Turns one commit takes at most: the bound on its delay.
 const MOST_TURNS: u64 = 8;
 /// A debt below this many bytes waits for the next commit.
@@ -27,11 +26,11 @@ const SMALL_DEBT: u64 = 16 << 10;
 #[derive(Default)]
 pub(crate) struct Pacing {
     /// Flushes under way, one slot a flush thread: whoever holds the lock takes a turn.
-    pub(crate) flushes: [Mutex<Option<FlushJob>>; FLUSH_THREADS],
+    pub(crate) flushes: [Turns<FlushJob>; FLUSH_THREADS],
     /// The bases of the memtables that are being flushed.
     pub(crate) flushing: Mutex<Vec<u64>>,
     /// Merges under way, one slot a merge thread.
-    pub(crate) merges: Vec<Mutex<Option<MergeJob>>>,
+    pub(crate) merges: Vec<Turns<MergeJob>>,
     /// Bytes of flush work owed per 1024 bytes committed.
     pub(crate) flush_rate: AtomicU64,
     /// Bytes of merge work owed per 1024 bytes committed.
@@ -47,7 +46,7 @@ thread_local! {
 
 impl Pacing {
     pub(crate) fn new(merge_threads: usize) -> Pacing {
-        Pacing { merges: (0..merge_threads).map(|_| Mutex::new(None)).collect(), ..Pacing::default() }
+        Pacing { merges: (0..merge_threads).map(|_| Turns::default()).collect(), ..Pacing::default() }
     }
 
     /// Called by a writer about to commit `len` bytes: pays what it owes.
@@ -65,21 +64,8 @@ impl Pacing {
     fn pay(&self, core: &Core, flush: u64, merge: u64) {
         let per_turn = self.entry_bytes.load(Relaxed).max(16) * QUANTUM as u64;
         // At most a few turns at once, however large the commit: the bound on a call's delay.
-        let help_flush = || {
-            self.flushes.iter().any(|slot| {
-                let mut job = lock(slot);
-                let job = job.as_mut().filter(|job| !job.is_done() && !job.failed());
-                // A failure is found, and told, by the thread whose job it is.
-                job.map(|job| job.step_or_fail(core, QUANTUM)).is_some()
-            })
-        };
-        let help_merge = || {
-            self.merges.iter().any(|slot| {
-                let mut job = lock(slot);
-                let job = job.as_mut().filter(|job| !job.is_done() && !job.failed());
-                job.map(|job| job.step_or_fail(core, QUANTUM)).is_some()
-            })
-        };
+        let help_flush = || self.flushes.iter().any(|turns| turns.help(core));
+        let help_merge = || self.merges.iter().any(|turns| turns.help(core));
         FLUSH_DEBT.set(work_off(core, FLUSH_DEBT.get() + flush, per_turn, help_flush));
         MERGE_DEBT.set(work_off(core, MERGE_DEBT.get() + merge, per_turn, help_merge));
     }
