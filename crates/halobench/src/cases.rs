@@ -91,6 +91,11 @@ impl Params {
             range_size: self.range_size,
             settle: self.settle && kind.changes(),
             stream: 0,
+            rate: 0.0,
+            seconds: 0.0,
+            backward: false,
+            mix: None,
+            background: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use halobench::cases::{self, Params};
+use halobench::driver;
 use halobench::engine::{Compression, registry, rocksdb};
 use halobench::interrupt;
 use halobench::report::{Report, summary, table};
@@ -239,6 +240,9 @@ fn fetch_rocksdb() -> Result<PathBuf, String> {
 fn setup() -> Result<bool, String> {
     let path = fetch_rocksdb()?;
     println!("RocksDB {}: {}", rocksdb::fetch::VERSION, path.display());
+    for driver in driver::all() {
+        driver.build(&mut |step| eprintln!("{} driver: {step}", driver.name()))?;
+    }
     Ok(true)
 }
 

@@ -9,6 +9,7 @@
 
 pub mod cases;
 pub mod child;
+pub mod driver;
 pub mod engine;
 pub mod interrupt;
 pub mod machine;

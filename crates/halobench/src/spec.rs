@@ -28,12 +28,44 @@ pub enum Kind {
     Range,
     /// One pass over everything.
     Iterate,
+    /// A mix of operations, each drawn by its share: see [`Mix`].
+    Mix,
+}
+
+/// Shares of a [`Kind::Mix`], in percent; they add up to 100. The draw of operation `j` is
+/// `reduce(at(stream(seed, 17 + 2 * stream), j), 100)`, compared with the running sums in the order of the fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mix {
+    /// Gets of a key that is there.
+    pub read: u32,
+    /// Puts to a key that is there.
+    pub update: u32,
+    /// Puts of a key that is not there yet: the ids behind the loaded ones, each once.
+    pub insert: u32,
+    /// Seeks to a key that is there, each followed by up to `range_size` entries.
+    pub scan: u32,
+    /// A get and a put of the same key, one operation.
+    pub modify: u32,
+    /// Whether gets prefer the newest keys instead of following the phase's order.
+    pub latest: bool,
+}
+
+/// Threads that write while a phase of reads goes on, until its last read is done. They overwrite ids drawn evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Background {
+    /// How many threads.
+    pub threads: usize,
+    /// Writes a second, of all of them; 0 means as fast as they can.
+    pub rate: f64,
+    /// Most writes of all of them: their ids and what must survive are computed beforehand.
+    pub ops: u64,
 }
 
 impl Kind {
     /// Whether it changes the data.
     pub fn changes(self) -> bool {
-        matches!(self, Kind::Write | Kind::Mixed | Kind::Delete)
+        matches!(self, Kind::Write | Kind::Mixed | Kind::Delete | Kind::Mix)
     }
 }
 
@@ -58,6 +90,34 @@ pub struct Phase {
     pub settle: bool,
     /// Sets its draws apart from other phases'.
     pub stream: u64,
+    /// Arrivals a second, of all threads: an open loop, whose latencies count from the moment an operation was due.
+    /// 0 means a closed loop.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rate: f64,
+    /// Ends the phase after so many seconds, even if operations are left. 0 means no such end.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seconds: f64,
+    /// Whether ranges and passes go from the back to the front.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub backward: bool,
+    /// The shares of a [`Kind::Mix`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<Mix>,
+    /// Writes that go on meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
+}
+
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
+}
+
+fn is_none_done(x: &u64) -> bool {
+    *x == 0
+}
+
+fn is_false(x: &bool) -> bool {
+    !*x
 }
 
 /// A database's life: opened empty, worked on phase by phase, closed, reopened and checked.
@@ -175,6 +235,15 @@ pub struct PhaseResult {
     pub user_bytes: u64,
     /// Latencies.
     pub latency: Latency,
+    /// The same as an HDR histogram of nanoseconds: V2 encoding, not compressed, base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<String>,
+    /// Latencies of each sort of operation, where a phase has several (`get`, `put`, `scan`, ...).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Latency>,
+    /// Operations of the background's writers.
+    #[serde(default, skip_serializing_if = "is_none_done")]
+    pub background_ops: u64,
     /// Seconds since the start, and operations done by then.
     pub series: Vec<(f64, u64)>,
     /// Counters.
@@ -191,6 +260,12 @@ pub struct PhaseResult {
     pub wrong: u64,
     /// The first few of them, in words.
     pub wrong_examples: Vec<String>,
+    /// Digest of all values read while timed, where reads do not race with writes: the wrapping sum, over the values
+    /// that gets and cursors lent, of `mix(first + mix(last) + length)`, where first and last are the value's first and
+    /// last eight bytes, little endian (a shorter value is padded with zeros behind it). Sixteen hex digits. Engines
+    /// that gave the same answers have the same digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_digest: Option<String>,
     /// Digest of the whole state, where it was checked: equal states have equal digests.
     pub digest: Option<String>,
     /// What the engine says about itself.

@@ -67,6 +67,7 @@ impl<'a> Worker<'a> {
             Kind::Seek => self.seeks(&mut *session.cursor()?),
             Kind::Range => self.ranges(&mut *session.cursor()?),
             Kind::Iterate => self.iterate(&mut *session.cursor()?),
+            Kind::Mix => Err("not yet".into()),
         }?;
         self.progress.set(self.done);
         Ok(())

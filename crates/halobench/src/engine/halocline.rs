@@ -6,6 +6,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The classes, and how this engine is told.
+pub const CLASSES: [(Durability, &str); 4] = [
+    (Durability::None, "Durability::None"),
+    (Durability::Process, "Durability::Process (the default)"),
+    (Durability::Interval, "Durability::Interval(100 ms)"),
+    (Durability::Sync, "Durability::Sync"),
+];
+
 pub struct Halocline {
     db: hc::Db,
 }
@@ -20,7 +30,9 @@ pub fn open(dir: &Path, config: &Config) -> Result<Box<dyn Engine>> {
         .write_buffer(config.write_buffer)
         .cache(config.cache)
         .durability(match config.durability {
+            Durability::None => hc::Durability::None,
             Durability::Process => hc::Durability::Process,
+            Durability::Interval => hc::Durability::Interval(INTERVAL),
             Durability::Sync => hc::Durability::Sync,
         })
         .compression(match config.compression {

@@ -13,6 +13,10 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::time::Duration;
 
+/// The classes, and how this engine is told.
+pub const CLASSES: [(Durability, &str); 2] =
+    [(Durability::Process, "MDB_NOSYNC"), (Durability::Sync, "the default")];
+
 struct Lmdb {
     env: *mut sys::MDB_env,
     dbi: sys::MDB_dbi,
@@ -64,7 +68,7 @@ pub fn open(dir: &Path, config: &Config) -> Result<Box<dyn Engine>> {
     let path = CString::new(dir.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
     let map = (config.expected_bytes * 8).max(8 << 30).next_multiple_of(1 << 20) as usize;
     let mut flags = sys::MDB_NOTLS;
-    if config.durability == Durability::Process {
+    if config.durability < Durability::Sync {
         flags |= sys::MDB_NOSYNC;
     }
     // SAFETY: the calls' order is the documented one; on failure the environment is closed and forgotten.

@@ -21,12 +21,18 @@ use std::time::Duration;
 pub type Result<T> = std::result::Result<T, String>;
 
 /// What a commit survives. Engines are compared only within a class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
+    /// Nothing: it may be gone with a killed process.
+    None,
     /// A killed process, but not power loss.
     #[default]
     Process,
+    /// A killed process; power loss takes the commits since the last sync, which comes at intervals.
+    Interval,
     /// Power loss.
     Sync,
 }
@@ -105,6 +111,18 @@ pub trait Cursor {
     fn seek(&mut self, key: &[u8]) -> Result<bool>;
     /// Moves on by one; whether there is an entry.
     fn next(&mut self) -> Result<bool>;
+    /// Moves to the last entry; whether there is one.
+    fn seek_last(&mut self) -> Result<bool> {
+        Err("this engine's cursor does not go backward".into())
+    }
+    /// Moves to the last entry at or before `key`; whether there is one.
+    fn seek_back(&mut self, _key: &[u8]) -> Result<bool> {
+        Err("this engine's cursor does not go backward".into())
+    }
+    /// Moves back by one; whether there is an entry.
+    fn prev(&mut self) -> Result<bool> {
+        Err("this engine's cursor does not go backward".into())
+    }
     /// The entry's key. Only after a move that found an entry.
     fn key(&self) -> &[u8];
     /// The entry's value. Only after a move that found an entry.

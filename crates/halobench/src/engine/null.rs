@@ -1,7 +1,15 @@
 //! The engine that does nothing: what remains is the harness's own cost.
 
-use super::{Cursor, Engine, Result, Session};
+use super::{Cursor, Durability, Engine, Result, Session};
 use std::time::Duration;
+
+/// It has no class, and is run in any.
+pub const CLASSES: [(Durability, &str); 4] = [
+    (Durability::None, "-"),
+    (Durability::Process, "-"),
+    (Durability::Interval, "-"),
+    (Durability::Sync, "-"),
+];
 
 pub struct Null;
 

@@ -1,10 +1,12 @@
 //! The engines by name, and how to get those that are not here.
 
-use super::{Config, Engine, Result, halocline, lmdb, null, rocksdb};
+use super::{Config, Durability, Engine, Result, halocline, lmdb, null, rocksdb};
+use crate::driver::{self, Driver};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 type Open = fn(&Path, &Config) -> Result<Box<dyn Engine>>;
+type Probe = fn(Option<&Path>) -> Result<String>;
 
 /// An engine the lab can drive.
 pub struct Entry {
@@ -12,8 +14,24 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a few words.
     pub about: &'static str,
-    open: Open,
-    probe: fn(Option<&Path>) -> Result<String>,
+    /// The durability classes it can be run in, each with the setting that gives it. A run asks for one class; an
+    /// engine without it is a row that says so.
+    pub classes: &'static [(Durability, &'static str)],
+    /// Where it lives.
+    pub how: How,
+}
+
+/// Where an engine lives.
+pub enum How {
+    /// In this program: opened by a child of it.
+    Here {
+        /// Opens a database.
+        open: Open,
+        /// Its version, or why it cannot be run and how to get it.
+        probe: Probe,
+    },
+    /// In a driver, a program in another language.
+    Driver(&'static dyn Driver),
 }
 
 /// Whether an engine can be run here.
@@ -27,21 +45,34 @@ pub struct Availability {
     pub version: Option<String>,
     /// Why not, and how to get it.
     pub missing: Option<String>,
+    /// Its durability classes, each with the setting that gives it.
+    #[serde(default)]
+    pub classes: Vec<(Durability, String)>,
 }
 
 impl Entry {
-    /// Opens a database.
+    /// Opens a database in this process.
     pub fn open(&self, dir: &Path, config: &Config) -> Result<Box<dyn Engine>> {
-        (self.open)(dir, config)
+        match &self.how {
+            How::Here { open, .. } => open(dir, config),
+            How::Driver(driver) => {
+                Err(format!("{} runs in the {} driver, not in this process", self.name, driver.name()))
+            }
+        }
     }
 
     /// Whether it can be run here, with the user's own RocksDB if one is given.
     pub fn availability(&self, rocksdb_lib: Option<&Path>) -> Availability {
-        let (version, missing) = match (self.probe)(rocksdb_lib) {
+        let found = match &self.how {
+            How::Here { probe, .. } => probe(rocksdb_lib),
+            How::Driver(driver) => driver.version(self.name),
+        };
+        let (version, missing) = match found {
             Ok(v) => (Some(v), None),
             Err(why) => (None, Some(why)),
         };
-        Availability { name: self.name.into(), about: self.about.into(), version, missing }
+        let classes = self.classes.iter().map(|&(d, words)| (d, words.to_string())).collect();
+        Availability { name: self.name.into(), about: self.about.into(), version, missing, classes }
     }
 }
 
@@ -55,38 +86,47 @@ fn rocksdb_version(given: Option<&Path>) -> Result<String> {
 
 /// All of them, in the order of the table.
 pub fn all() -> Vec<Entry> {
-    vec![
+    let mut all = vec![
         Entry {
             name: "halocline",
             about: "the engine of this workspace",
-            open: halocline::open,
-            probe: |_| Ok(env!("CARGO_PKG_VERSION").into()),
+            classes: &halocline::CLASSES,
+            how: How::Here { open: halocline::open, probe: |_| Ok(env!("CARGO_PKG_VERSION").into()) },
         },
         Entry {
             name: "rocksdb",
             about: "RocksDB, leveled, tuned by its own advice",
-            open: |dir, config| rocksdb::open(dir, config, true),
-            probe: rocksdb_version,
+            classes: &rocksdb::CLASSES,
+            how: How::Here { open: |dir, config| rocksdb::open(dir, config, true), probe: rocksdb_version },
         },
         Entry {
             name: "rocksdb-default",
             about: "RocksDB with its defaults",
-            open: |dir, config| rocksdb::open(dir, config, false),
-            probe: rocksdb_version,
+            classes: &rocksdb::CLASSES,
+            how: How::Here { open: |dir, config| rocksdb::open(dir, config, false), probe: rocksdb_version },
         },
         Entry {
             name: "lmdb",
             about: "LMDB, a copy-on-write B+tree in a map",
-            open: lmdb::open,
-            probe: |_| Ok(lmdb::version()),
+            classes: &lmdb::CLASSES,
+            how: How::Here { open: lmdb::open, probe: |_| Ok(lmdb::version()) },
         },
-        Entry {
-            name: "null",
-            about: "stores nothing: the harness's own cost",
-            open: |_, _| Ok(Box::new(null::Null)),
-            probe: |_| Ok("-".into()),
-        },
-    ]
+    ];
+    for driver in driver::all() {
+        all.extend(driver.engines().iter().map(|e| Entry {
+            name: e.name,
+            about: e.about,
+            classes: e.classes,
+            how: How::Driver(driver),
+        }));
+    }
+    all.push(Entry {
+        name: "null",
+        about: "stores nothing: the harness's own cost",
+        classes: &null::CLASSES,
+        how: How::Here { open: |_, _| Ok(Box::new(null::Null)), probe: |_| Ok("-".into()) },
+    });
+    all
 }
 
 /// The engine of that name.

@@ -155,7 +155,9 @@ fn terms(out: &mut String, report: &Report) {
             "terms: commits survive {}; write buffer {} MB, cache {} MB, compression {:?}; keys {} B, values {} B ({:?}); \
              medians of {} rounds, spread is (max - min) / median, ratios within a round",
             match c.durability {
+                crate::engine::Durability::None => "nothing, not even a killed process",
                 crate::engine::Durability::Process => "a killed process, not power loss",
+                crate::engine::Durability::Interval => "a killed process; power loss takes the last interval",
                 crate::engine::Durability::Sync => "power loss",
             },
             c.write_buffer >> 20,

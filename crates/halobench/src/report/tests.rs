@@ -12,7 +12,13 @@ use crate::workload::{Pattern, ValueKind};
 const CASE: &str = "write-random-b10";
 
 fn engine(name: &str, missing: Option<&str>) -> Availability {
-    Availability { name: name.into(), about: String::new(), version: None, missing: missing.map(Into::into) }
+    Availability {
+        name: name.into(),
+        about: String::new(),
+        version: None,
+        missing: missing.map(Into::into),
+        classes: Vec::new(),
+    }
 }
 
 fn run(round: u32, engine: &str, ops_per_s: f64, written: u64) -> Run {

@@ -3,7 +3,9 @@
 mod process;
 
 use crate::cases::Case;
-use crate::engine::registry::{self, Availability};
+use crate::child::ARGUMENT;
+use crate::driver::Start;
+use crate::engine::registry::{self, Availability, How};
 use crate::report::{Report, Run};
 use crate::spec::Plan;
 use crate::{interrupt, machine};
@@ -98,10 +100,14 @@ pub fn run(job: &Job, observe: &mut dyn FnMut(&Step<'_>)) -> Result<Report, Stri
                     settle_limit_s: job.settle_limit_s,
                     latency_every: job.latency_every,
                 };
+                let start = match registry::find(&engine)?.how {
+                    How::Here { .. } => Start { program: program.clone(), args: vec![ARGUMENT.into()] },
+                    How::Driver(driver) => driver.start()?,
+                };
                 let mut begin = |doing: &str| {
                     observe(&Step { done, of, round, engine: &engine, case: &case.name, doing });
                 };
-                let outcome = process::run(&program, &plan, job.timeout, &mut begin);
+                let outcome = process::run(&start, &plan, job.timeout, &mut begin);
                 report.runs.push(Run {
                     round,
                     engine: engine.clone(),

@@ -1,11 +1,10 @@
 //! One child: its start, what it says, its end.
 
-use crate::child::ARGUMENT;
+use crate::driver::Start;
 use crate::interrupt;
 use crate::spec::{Ending, Event, PhaseResult, Plan};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -23,31 +22,31 @@ pub struct Outcome {
 }
 
 /// Starts a child on `plan` and waits for it; `begin` is told what it begins. Whatever goes wrong is in the outcome.
-pub fn run(program: &Path, plan: &Plan, timeout: Duration, begin: &mut dyn FnMut(&str)) -> Outcome {
+pub fn run(start: &Start, plan: &Plan, timeout: Duration, begin: &mut dyn FnMut(&str)) -> Outcome {
     let mut outcome = Outcome::default();
     let mut doing = String::from("start");
-    if let Err(e) = converse(program, plan, timeout, &mut outcome, &mut doing, begin) {
+    if let Err(e) = converse(start, plan, timeout, &mut outcome, &mut doing, begin) {
         outcome.error = Some(format!("{doing}: {e}"));
     }
     outcome
 }
 
 fn converse(
-    program: &Path,
+    start: &Start,
     plan: &Plan,
     timeout: Duration,
     outcome: &mut Outcome,
     doing: &mut String,
     begin: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
-    let mut child = Command::new(program)
-        .arg(ARGUMENT)
+    let mut child = Command::new(&start.program)
+        .args(&start.args)
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|e| format!("starting {}: {e}", program.display()))?;
+        .map_err(|e| format!("starting {}: {e}", start.program.display()))?;
     interrupt::set_child(Some(child.id()));
     let told = talk(&mut child, plan, timeout, outcome, doing, begin);
     if told.is_err() {

@@ -17,6 +17,13 @@ use std::time::{Duration, Instant};
 const LZ4: i32 = 4;
 const NO_COMPRESSION: i32 = 0;
 
+/// The classes, and how this engine is told.
+pub const CLASSES: [(Durability, &str); 3] = [
+    (Durability::None, "disableWAL"),
+    (Durability::Process, "sync=false (the default)"),
+    (Durability::Sync, "sync=true"),
+];
+
 struct RocksDb {
     api: Api,
     db: Handle,
