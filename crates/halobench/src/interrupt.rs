@@ -20,8 +20,8 @@ pub fn install() -> Result<(), String> {
     ctrlc::set_handler(|| {
         let current = current();
         if let Some(pid) = current.child {
-            // SAFETY: the child has not been waited for while its id stands here, so the id is still its own.
-            unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+            // It has not been waited for while its id stands here, so the id is still its own.
+            kill(pid);
         }
         if let Some(dir) = &current.dir {
             // The child may be writing its last; what it made after the first pass goes in the next.
@@ -36,6 +36,17 @@ pub fn install() -> Result<(), String> {
         std::process::exit(130);
     })
     .map_err(|e| format!("catching Ctrl-C: {e}"))
+}
+
+/// Kills a child that leads a process group, with its group.
+pub(crate) fn kill(pid: u32) {
+    let pid = pid as libc::pid_t;
+    // SAFETY: sends signals, nothing more; a group or process that is gone is no concern. The child alone, too: right
+    // behind its start it may not lead its group yet.
+    unsafe {
+        libc::kill(-pid, libc::SIGKILL);
+        libc::kill(pid, libc::SIGKILL);
+    }
 }
 
 /// The folder to remove.

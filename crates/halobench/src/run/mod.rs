@@ -1,6 +1,6 @@
 //! A run: each engine through each case, one process each, in interleaved rounds (A B C, then C B A, ...).
 
-mod process;
+pub(crate) mod process;
 
 use crate::cases::Case;
 use crate::child::ARGUMENT;

@@ -5,6 +5,7 @@ use crate::interrupt;
 use crate::spec::{Ending, Event, PhaseResult, Plan};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -31,6 +32,25 @@ pub fn run(start: &Start, plan: &Plan, timeout: Duration, begin: &mut dyn FnMut(
     outcome
 }
 
+/// A command with pipes, and a process group of its own: a terminal's Ctrl-C goes to this program only, which then
+/// stops the child with all that it started.
+pub fn command(start: &Start) -> Command {
+    let mut command = Command::new(&start.program);
+    command
+        .args(&start.args)
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    command
+}
+
+/// Kills a child that has not been waited for, and its group.
+pub fn kill(child: &Child) {
+    interrupt::kill(child.id());
+}
+
 fn converse(
     start: &Start,
     plan: &Plan,
@@ -39,18 +59,13 @@ fn converse(
     doing: &mut String,
     begin: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
-    let mut child = Command::new(&start.program)
-        .args(&start.args)
-        .env("RUST_BACKTRACE", "0")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("starting {}: {e}", start.program.display()))?;
+    let mut child =
+        command(start).spawn().map_err(|e| format!("starting {}: {e}", start.program.display()))?;
     interrupt::set_child(Some(child.id()));
     let told = talk(&mut child, plan, timeout, outcome, doing, begin);
+    // Whatever it started and left behind goes, too. It has not been waited for, so its id is still its own.
     if told.is_err() {
-        let _ = child.kill();
+        kill(&child);
     }
     interrupt::set_child(None);
     // The pipe to its standard input closes here at the latest.
@@ -115,7 +130,8 @@ fn talk(
     Ok(errors.join().unwrap_or_default())
 }
 
-fn last_lines(stream: impl Read) -> VecDeque<String> {
+/// The last few lines of a stream, once it ends.
+pub fn last_lines(stream: impl Read) -> VecDeque<String> {
     let mut lines = VecDeque::new();
     for line in BufReader::new(stream).split(b'\n') {
         let Ok(line) = line else { break };
@@ -128,7 +144,7 @@ fn last_lines(stream: impl Read) -> VecDeque<String> {
 }
 
 /// How a process ended, in words.
-fn death(status: ExitStatus) -> String {
+pub fn death(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
@@ -139,7 +155,8 @@ fn death(status: ExitStatus) -> String {
     }
 }
 
-fn tail(lines: &VecDeque<String>) -> String {
+/// A child's last words, fit to stand behind what it died of.
+pub fn tail(lines: &VecDeque<String>) -> String {
     let words: Vec<&str> = lines
         .iter()
         .map(|l| l.trim())
