@@ -310,6 +310,9 @@ fn verify_durability(args: &DurabilityArgs) -> Result<bool, String> {
             .map_err(|e| format!("writing {}: {e}", path.display()))?;
         println!("all figures: {}", path.display());
     }
+    if table.interrupted {
+        std::process::exit(interrupt::EXIT_CODE);
+    }
     Ok(table.is_good())
 }
 

@@ -9,13 +9,10 @@ use super::{Job, Row};
 use crate::driver::Start;
 use crate::engine::Config;
 use crate::interrupt;
-use crate::run::process;
+use crate::run::guest::{End, Guest, death};
 use crate::workload::rng;
-use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ExitStatus};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread::JoinHandle;
+use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// One kill in this many comes while the database is being opened.
@@ -24,80 +21,44 @@ pub const WHILE_OPENING: u64 = 4;
 /// Between two looks at the ledger.
 const POLL: Duration = Duration::from_micros(200);
 
-/// A started child.
-struct Guest {
-    child: Child,
-    /// Kept open until the child has ended: its end would make the child remove the database.
-    stdin: Option<ChildStdin>,
-    said: Receiver<Said>,
-    last_words: JoinHandle<VecDeque<String>>,
+/// Starts a child on a task.
+fn start(start: &Start, task: &Task, watched: bool) -> Result<(Guest<Said>, Option<syncs::Watch>), String> {
+    let mut command = Command::new(&start.program);
+    command.args(&start.args);
+    let watch = if watched {
+        Some(syncs::arm(&mut command).map_err(|e| format!("watching its system calls: {e}"))?)
+    } else {
+        None
+    };
+    Ok((Guest::start(&mut command, &Line { durability: task.clone() })?, watch))
 }
 
-impl Guest {
-    fn start(start: &Start, task: &Task, watch: bool) -> Result<(Guest, Option<syncs::Watch>), String> {
-        let mut command = process::command(start);
-        let failed = |e| format!("starting {}: {e}", start.program.display());
-        let watch = if watch { Some(syncs::arm(&mut command).map_err(failed)?) } else { None };
-        let mut child = command.spawn().map_err(failed)?;
-        interrupt::set_child(Some(child.id()));
-        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err("the process has no pipes".into());
-        };
-        let last_words = std::thread::spawn(move || process::last_lines(stderr));
-        let (send, said) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).split(b'\n') {
-                let Ok(line) = line else { break };
-                // An engine that prints to standard output is no concern of ours.
-                if serde_json::from_slice(&line).is_ok_and(|said| send.send(said).is_err()) {
-                    break;
-                }
-            }
-        });
-        let line = serde_json::to_string(&Line { durability: task.clone() }).map_err(|e| e.to_string())?;
-        let mut stdin = child.stdin.take();
-        if let Some(stdin) = &mut stdin {
-            // A child that died already says so at its end.
-            let _ = writeln!(stdin, "{line}").and_then(|()| stdin.flush());
+/// Waits until the ledger says `state`, and longer than that by `more`.
+fn until(
+    guest: &Guest<Said>,
+    ledger: &Ledger,
+    state: u64,
+    more: Duration,
+    deadline: Instant,
+) -> Result<(), Stop> {
+    let mut reached: Option<Instant> = None;
+    loop {
+        let now = Instant::now();
+        if reached.is_none() && ledger.state() >= state {
+            reached = Some(now);
         }
-        Ok((Guest { child, stdin, said, last_words }, watch))
-    }
-
-    /// Waits until the ledger says `state`, and longer than that by `more`; what it says if it fails before.
-    fn until(&mut self, ledger: &Ledger, state: u64, more: Duration, deadline: Instant) -> Result<(), Stop> {
-        let mut reached: Option<Instant> = None;
-        loop {
-            let now = Instant::now();
-            if reached.is_none() && ledger.state() >= state {
-                reached = Some(now);
-            }
-            let left = reached.map_or(POLL, |since| more.saturating_sub(now - since));
-            if left.is_zero() {
-                return Ok(());
-            }
-            if now > deadline {
-                return Err(Stop::Said("the database was not opened in time".into()));
-            }
-            match self.said.recv_timeout(left.min(POLL)) {
-                Ok(Said::Failed(words)) => return Err(Stop::Said(words)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(Said::Checked(_)) | Err(RecvTimeoutError::Disconnected) => return Err(Stop::Ended),
-            }
+        let left = reached.map_or(POLL, |since| more.saturating_sub(now - since));
+        if left.is_zero() {
+            return Ok(());
         }
-    }
-
-    /// Kills it, and all it started; how it ended, and its last words.
-    fn kill(mut self) -> Result<(ExitStatus, String), String> {
-        process::kill(&self.child);
-        self.wait()
-    }
-
-    fn wait(&mut self) -> Result<(ExitStatus, String), String> {
-        interrupt::set_child(None);
-        let status = self.child.wait().map_err(|e| format!("waiting for the process: {e}"))?;
-        drop(self.stdin.take());
-        let words = std::mem::replace(&mut self.last_words, std::thread::spawn(VecDeque::new));
-        Ok((status, process::tail(&words.join().unwrap_or_default())))
+        if reached.is_none() && now > deadline {
+            return Err(Stop::Said("the database was not opened in time".into()));
+        }
+        match guest.next(left.min(POLL)) {
+            Ok(Said::Failed(words)) => return Err(Stop::Said(words)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(Said::Checked(_)) | Err(RecvTimeoutError::Disconnected) => return Err(Stop::Ended),
+        }
     }
 }
 
@@ -110,10 +71,10 @@ enum Stop {
 }
 
 impl Stop {
-    fn words(self, status: ExitStatus, last_words: &str) -> String {
+    fn words(self, end: &End) -> String {
         match self {
             Stop::Said(words) => words,
-            Stop::Ended => format!("the process ended on its own ({}){last_words}", process::death(status)),
+            Stop::Ended => format!("the process ended on its own ({}){}", death(end.status), end.last_words),
         }
     }
 }
@@ -157,6 +118,9 @@ impl Subject<'_> {
         let mut last_open = Duration::from_millis(2);
         let mut opens = Vec::new();
         for kill in 0..self.job.kills {
+            if interrupt::requested() {
+                return Err("stopped".into());
+            }
             observe(kill);
             let draw = |j: u64| rng::at(draws, 4 * u64::from(kill) + j);
             let opening = kill > 0 && rng::reduce(draw(0), WHILE_OPENING) == 0;
@@ -165,18 +129,18 @@ impl Subject<'_> {
             }
             ledger.set_state(state::STARTED);
             task.mode = Mode::Write;
-            let (mut guest, _) = Guest::start(&self.start, &task, false)?;
+            let (guest, _) = start(&self.start, &task, false)?;
             let deadline = Instant::now() + self.job.timeout;
             let reached = if opening {
                 let more = last_open.mul_f64(1.5 * rng::unit(draw(1)));
-                guest.until(&ledger, state::OPENING, more, deadline)
+                until(&guest, &ledger, state::OPENING, more, deadline)
             } else {
                 let more = self.job.longest.mul_f64(rng::unit(draw(1)));
-                guest.until(&ledger, state::OPEN, more, deadline)
+                until(&guest, &ledger, state::OPEN, more, deadline)
             };
             row.kills_while_opening += u32::from(ledger.state() != state::OPEN);
-            let (status, words) = guest.kill()?;
-            reached.map_err(|stop| stop.words(status, &words))?;
+            let end = guest.kill()?;
+            reached.map_err(|stop| stop.words(&end))?;
             row.kills += 1;
 
             task.mode = Mode::Check;
@@ -203,20 +167,21 @@ impl Subject<'_> {
 
     /// A check, after a kill.
     fn look(&self, task: &Task) -> Result<Checked, String> {
-        let (mut guest, _) = Guest::start(&self.start, task, false)?;
-        let said = guest.said.recv_timeout(self.job.timeout);
+        let (guest, _) = start(&self.start, task, false)?;
+        let limit = self.job.timeout;
+        let said = guest.next(limit);
         if let Err(RecvTimeoutError::Timeout) = said {
             guest.kill()?;
-            return Err(format!("not checked after {} s: stopped", self.job.timeout.as_secs()));
+            return Err(format!("not checked after {} s: stopped", limit.as_secs()));
         }
-        let (status, words) = guest.wait()?;
+        let end = guest.end(limit)?;
         match said {
-            Ok(Said::Checked(_)) if !status.success() => {
-                Err(format!("the check ended badly ({}){words}", process::death(status)))
+            Ok(Said::Checked(_)) if !end.status.success() => {
+                Err(format!("the check ended badly ({}){}", death(end.status), end.last_words))
             }
             Ok(Said::Checked(checked)) => Ok(checked),
             Ok(Said::Failed(e)) => Err(e),
-            Err(_) => Err(format!("the process died ({}){words}", process::death(status))),
+            Err(_) => Err(format!("the process died ({}){}", death(end.status), end.last_words)),
         }
     }
 
@@ -225,7 +190,7 @@ impl Subject<'_> {
         let task = self.task(Mode::Write, 1, "syncs");
         std::fs::create_dir_all(&task.dir).map_err(|e| format!("creating {}: {e}", task.dir.display()))?;
         let ledger = Ledger::open(&task.ledger, 1)?;
-        let (mut guest, watch) = Guest::start(&self.start, &task, true)?;
+        let (guest, watch) = start(&self.start, &task, true)?;
         let watch = watch.ok_or("the process is not watched")?;
         let follow = match watch.follow(Ledger::open(&task.ledger, 1)?) {
             Ok(follow) => follow,
@@ -234,15 +199,14 @@ impl Subject<'_> {
                 return Err(format!("its system calls cannot be watched: {e}"));
             }
         };
-        let start = Instant::now();
-        let opened = guest.until(&ledger, state::OPEN, Duration::ZERO, start + self.job.timeout);
+        let limit = self.job.timeout;
+        let opened = until(&guest, &ledger, state::OPEN, Duration::ZERO, Instant::now() + limit);
         let open = Instant::now();
-        let reached =
-            opened.and_then(|()| guest.until(&ledger, state::OPEN, during, open + self.job.timeout));
+        let reached = opened.and_then(|()| until(&guest, &ledger, state::OPEN, during, open + limit));
         let seconds = open.elapsed().as_secs_f64();
-        let (status, words) = guest.kill()?;
+        let end = guest.kill()?;
         let counted = follow.join().map_err(|_| "the count ended in a panic".to_string())?;
-        reached.map_err(|stop| stop.words(status, &words))?;
+        reached.map_err(|stop| stop.words(&end))?;
         Ok(Syncs { seconds, ..counted })
     }
 }

@@ -352,26 +352,42 @@ pub fn verify(job: &Job, observe: &mut dyn FnMut(&Step<'_>)) -> Result<Table, St
         rows,
     };
     let of = table.rows.len();
+    interrupt::set_running(true);
     for (done, row) in table.rows.iter_mut().enumerate() {
+        if interrupt::requested() {
+            row.error = Some("stopped before".into());
+        }
         if row.error.is_some() {
             continue;
         }
         let start = match registry::find(&row.engine)?.how {
             How::Here { .. } => Start { program: program.clone(), args: vec![ARGUMENT.into()] },
-            How::Driver(driver) => driver.start()?,
+            How::Driver(driver) => match driver.start() {
+                Ok(start) => start,
+                Err(e) => {
+                    row.error = Some(e);
+                    continue;
+                }
+            },
         };
         let temp = tempfile::Builder::new()
             .prefix("halobench-")
             .tempdir_in(&parent)
             .map_err(|e| format!("creating a folder in {}: {e}", parent.display()))?;
         interrupt::set_dir(Some(temp.path()));
-        let (engine, class) = (row.engine.clone(), row.class);
+        let (engine, class, blank) = (row.engine.clone(), row.class, row.clone());
         test(job, start, temp.path(), row, &mut |doing| {
             observe(&Step { done, of, engine: &engine, class, doing });
         });
-        interrupt::set_dir(None);
+        if interrupt::requested() {
+            // What the interruption broke off says nothing about the engine.
+            *row = Row { error: Some("stopped".into()), ..blank };
+        }
         temp.close().map_err(|e| format!("removing a temporary folder: {e}"))?;
+        interrupt::set_dir(None);
     }
+    interrupt::set_running(false);
+    table.interrupted = interrupt::requested();
     Ok(table)
 }
 

@@ -1,6 +1,7 @@
 //! A run: each engine through each case, one process each, in interleaved rounds (A B C, then C B A, ...).
 
-pub(crate) mod process;
+pub(crate) mod guest;
+mod process;
 
 use crate::cases::Case;
 use crate::child::ARGUMENT;
