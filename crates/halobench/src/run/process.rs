@@ -1,5 +1,6 @@
 //! One child: its start, what it says, its end.
 
+use super::cgroup::Group;
 use crate::driver::Start;
 use crate::interrupt;
 use crate::spec::{Ending, Event, PhaseResult, Plan};
@@ -21,32 +22,46 @@ pub struct Outcome {
     pub error: Option<String>,
 }
 
-/// Starts a child on `plan` and waits for it; `begin` is told what it begins. Whatever goes wrong is in the outcome.
-pub fn run(start: &Start, plan: &Plan, timeout: Duration, begin: &mut dyn FnMut(&str)) -> Outcome {
+/// Starts a child on `plan`, in `group` if there is one, and waits for it; `begin` is told what it begins. Whatever goes
+/// wrong is in the outcome.
+pub fn run(
+    start: &Start,
+    plan: &Plan,
+    timeout: Duration,
+    group: Option<&Group>,
+    begin: &mut dyn FnMut(&str),
+) -> Outcome {
     let mut outcome = Outcome::default();
     let mut doing = String::from("start");
-    if let Err(e) = converse(start, plan, timeout, &mut outcome, &mut doing, begin) {
+    let mut command = match group {
+        Some(group) => group.command(&start.program, &start.args),
+        None => {
+            let mut command = Command::new(&start.program);
+            command.args(&start.args);
+            command
+        }
+    };
+    if let Err(e) = converse(&mut command, plan, timeout, &mut outcome, &mut doing, begin) {
         outcome.error = Some(format!("{doing}: {e}"));
     }
     outcome
 }
 
 fn converse(
-    start: &Start,
+    command: &mut Command,
     plan: &Plan,
     timeout: Duration,
     outcome: &mut Outcome,
     doing: &mut String,
     begin: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
-    let mut child = Command::new(&start.program)
-        .args(&start.args)
+    let mut child = command
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|e| format!("starting {}: {e}", start.program.display()))?;
+        .map_err(|e| format!("starting {}: {e}", command.get_program().display()))?;
     interrupt::set_child(Some(child.id()));
     let told = talk(&mut child, plan, timeout, outcome, doing, begin);
     if told.is_err() {

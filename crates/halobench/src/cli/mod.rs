@@ -1,0 +1,83 @@
+//! The command line: one file a subcommand.
+
+mod args;
+mod engines;
+mod grid;
+mod output;
+mod progress;
+mod run;
+mod setup;
+
+use clap::{Parser, Subcommand};
+use halobench::report::{Report, summary, table};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measures embedded key-value engines side by side, in one run, with every answer checked.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a suite (`--suite quick` is a good first one), or a single case.
+    Run(Box<args::RunArgs>),
+    /// Run a single case by benchtool's flags, or a list of db_bench's benchmarks.
+    Case(Box<args::RunArgs>),
+    /// List the suites.
+    Suites,
+    /// Fetch and build what engines need and is not here.
+    Setup,
+    /// List the engines, their durability classes, and how to get those that are missing.
+    Engines(engines::EnginesArgs),
+    /// Print a result file again.
+    Summary {
+        /// A result file, or the folder of a run.
+        file: PathBuf,
+        /// As tab-separated values: case, metric, engine, value, ratio to the best peer (above 1 is better).
+        #[arg(long)]
+        tsv: bool,
+    },
+}
+
+/// All is well; an answer was wrong or an engine failed; the command itself cannot be done; a run was interrupted.
+mod code {
+    pub const GOOD: u8 = 0;
+    pub const TROUBLE: u8 = 1;
+    pub const ERROR: u8 = 2;
+    pub const INTERRUPTED: u8 = halobench::interrupt::EXIT_CODE as u8;
+}
+
+/// The command.
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) | Command::Case(args) => run::run(&args),
+        Command::Suites => suites(),
+        Command::Setup => setup::setup(),
+        Command::Engines(args) => engines::engines(&args),
+        Command::Summary { file, tsv } => load(&file).map(|report| {
+            print!("{}", if tsv { summary::tsv(&report) } else { table::text(&report) });
+            code::GOOD
+        }),
+    };
+    ExitCode::from(done.unwrap_or_else(|e| {
+        eprintln!("halobench: {e}");
+        code::ERROR
+    }))
+}
+
+/// A report by its file or by its run's folder.
+fn load(path: &std::path::Path) -> Result<Report, String> {
+    if path.is_dir() { Report::load(&path.join(output::RESULT)) } else { Report::load(path) }
+}
+
+fn suites() -> Result<u8, String> {
+    for suite in halobench::cases::SUITES {
+        println!("{:<12} {}", suite.name, suite.about);
+    }
+    println!("\n`halobench run --suite NAME --list` shows a suite's cases and their sizes.");
+    Ok(code::GOOD)
+}
