@@ -27,8 +27,8 @@ pub fn install() -> Result<(), String> {
     ctrlc::set_handler(|| {
         let mut current = current();
         if let Some(pid) = current.child {
-            // SAFETY: the child has not been waited for while its id stands here, so the id is still its own.
-            unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+            // It has not been waited for while its id stands here, so the id is still its own.
+            kill(pid);
         }
         if current.running && !current.requested {
             // The run sees it, keeps what it has and removes its folder.
@@ -60,6 +60,17 @@ pub fn requested() -> bool {
     current().requested
 }
 
+/// Kills a child that leads a process group, with its group. It must not have been waited for.
+pub(crate) fn kill(pid: u32) {
+    let pid = pid as libc::pid_t;
+    // SAFETY: sends signals, nothing more. A group that is gone is no concern; the child alone, too, in case it does not
+    // lead a group.
+    unsafe {
+        libc::kill(-pid, libc::SIGKILL);
+        libc::kill(pid, libc::SIGKILL);
+    }
+}
+
 /// The folder to remove.
 pub fn set_dir(dir: Option<&Path>) {
     current().dir = dir.map(Into::into);
@@ -70,7 +81,6 @@ pub fn set_child(child: Option<u32>) {
     let mut current = current();
     current.child = child;
     if let (Some(pid), true) = (child, current.requested) {
-        // SAFETY: as in the handler.
-        unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+        kill(pid);
     }
 }

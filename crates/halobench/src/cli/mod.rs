@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod args;
+mod durability;
 mod engines;
 mod grid;
 mod output;
@@ -29,6 +30,8 @@ enum Command {
     Case(Box<args::RunArgs>),
     /// List the suites.
     Suites,
+    /// Kill each engine again and again while it commits, and look what is left in each durability class.
+    VerifyDurability(durability::DurabilityArgs),
     /// Fetch and build what engines need and is not here.
     Setup,
     /// List the engines, their durability classes, and how to get those that are missing.
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) | Command::Case(args) => run::run(&args),
         Command::Suites => suites(),
+        Command::VerifyDurability(args) => durability::verify(&args),
         Command::Setup => setup::setup(),
         Command::Engines(args) => engines::engines(&args),
         Command::Summary { file, tsv } => load(&file).map(|report| {

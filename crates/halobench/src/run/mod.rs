@@ -5,6 +5,7 @@
 pub mod cgroup;
 pub mod classes;
 pub mod eta;
+pub(crate) mod guest;
 mod process;
 
 use crate::cases::{self, Case};

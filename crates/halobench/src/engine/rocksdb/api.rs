@@ -16,6 +16,7 @@ pub type Message = *mut *mut c_char;
 macro_rules! api {
     (required { $($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)* } optional { $($oname:ident: fn($($oarg:ty),*) $(-> $oret:ty)?;)* }) => {
         /// The functions, resolved once. Each is documented in rocksdb/c.h, under `rocksdb_` and its name.
+        #[expect(non_snake_case, reason = "RocksDB's own names")]
         pub struct Api {
             $(pub $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
             $(pub $oname: Option<unsafe extern "C" fn($($oarg),*) $(-> $oret)?>,)*
@@ -71,6 +72,7 @@ api! {
         writeoptions_create: fn() -> Handle;
         writeoptions_destroy: fn(Handle);
         writeoptions_set_sync: fn(Handle, c_uchar);
+        writeoptions_disable_WAL: fn(Handle, c_int);
         readoptions_create: fn() -> Handle;
         readoptions_destroy: fn(Handle);
         put: fn(Handle, Handle, *const c_char, usize, *const c_char, usize, Message);

@@ -52,6 +52,7 @@ pub fn open(dir: &Path, config: &Config, tuned: bool) -> Result<Box<dyn Engine>>
         }
         let write = (api.writeoptions_create)();
         (api.writeoptions_set_sync)(write, u8::from(config.durability == Durability::Sync));
+        (api.writeoptions_disable_WAL)(write, i32::from(config.durability == Durability::None));
         let read = (api.readoptions_create)();
         let db = api.check(|m| (api.open)(options, path.as_ptr(), m))?;
         Ok(Box::new(RocksDb { api, db, write, read, options }))
