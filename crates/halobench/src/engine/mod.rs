@@ -11,6 +11,7 @@ mod lmdb;
 mod null;
 pub mod registry;
 pub mod rocksdb;
+mod tidesdb;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

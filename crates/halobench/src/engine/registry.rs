@@ -1,6 +1,6 @@
 //! The engines by name, and how to get those that are not here.
 
-use super::{Config, Durability, Engine, Result, halocline, lmdb, null, rocksdb};
+use super::{Config, Durability, Engine, Result, halocline, lmdb, null, rocksdb, tidesdb};
 use crate::driver::{self, Driver};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -112,6 +112,7 @@ pub fn all() -> Vec<Entry> {
             how: How::Here { open: lmdb::open, probe: |_| Ok(lmdb::version()) },
         },
     ];
+    all.extend(tidesdb::entries());
     for driver in driver::all() {
         all.extend(driver.engines().iter().map(|e| Entry {
             name: e.name,
