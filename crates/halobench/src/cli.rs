@@ -190,10 +190,10 @@ fn bench(args: &RunArgs) -> Result<bool, String> {
         program: None,
     };
     interrupt::install()?;
-    if job.rocksdb_lib.is_none() && job.engines.iter().any(|e| e.starts_with("rocksdb")) {
+    for version in rocksdb::fetch::wanted(job.engines.iter().map(String::as_str), job.rocksdb_lib.is_some()) {
         // Without the network the rows say so, and the run goes on.
-        if let Err(e) = fetch_rocksdb() {
-            eprintln!("halobench: RocksDB will not run: {e}");
+        if let Err(e) = fetch_rocksdb(version) {
+            eprintln!("halobench: RocksDB {} will not run: {e}", version.name);
         }
     }
     // Drawn only on a terminal.
@@ -223,13 +223,14 @@ fn bench(args: &RunArgs) -> Result<bool, String> {
     Ok(report.troubles().is_empty())
 }
 
-fn fetch_rocksdb() -> Result<PathBuf, String> {
+fn fetch_rocksdb(version: &rocksdb::fetch::Version) -> Result<PathBuf, String> {
     let bar = ProgressBar::new(0);
     bar.set_style(
-        ProgressStyle::with_template("fetching RocksDB's library [{bar:24}] {bytes}/{total_bytes}")
+        ProgressStyle::with_template("fetching RocksDB {msg} [{bar:24}] {bytes}/{total_bytes}")
             .map_err(|e| e.to_string())?,
     );
-    let path = rocksdb::fetch::fetch(&mut |done, of| {
+    bar.set_message(version.name);
+    let path = rocksdb::fetch::fetch(version, &mut |done, of| {
         bar.set_length(of);
         bar.set_position(done);
     });
@@ -238,8 +239,10 @@ fn fetch_rocksdb() -> Result<PathBuf, String> {
 }
 
 fn setup() -> Result<bool, String> {
-    let path = fetch_rocksdb()?;
-    println!("RocksDB {}: {}", rocksdb::fetch::VERSION, path.display());
+    for version in &rocksdb::fetch::VERSIONS {
+        let path = fetch_rocksdb(version)?;
+        println!("RocksDB {}: {}", version.name, path.display());
+    }
     for driver in driver::all() {
         driver.build(&mut |step| eprintln!("{} driver: {step}", driver.name()))?;
     }

@@ -60,10 +60,12 @@ fn insist(call: &mut dyn FnMut() -> c_int) -> c_int {
     }
 }
 
-/// The version of the linked library, and what it lacks.
-pub fn version() -> String {
-    let version = ::tidesdb::TIDESDB_LINKED_VERSION;
-    if has_lz4() { version.into() } else { format!("{version}, without LZ4") }
+const NO_LZ4: &str = "this TidesDB was built without LZ4: rebuild with `--features tidesdb-lz4` (needs LZ4's headers: \
+                      liblz4-dev on Debian)";
+
+/// The version of the linked library. On the lab's terms it must have LZ4.
+pub fn version(tuned: bool) -> Result<String> {
+    if tuned && !has_lz4() { Err(NO_LZ4.into()) } else { Ok(::tidesdb::TIDESDB_LINKED_VERSION.into()) }
 }
 
 fn has_lz4() -> bool {
@@ -74,9 +76,7 @@ fn has_lz4() -> bool {
 /// Opens a database in `dir`: on the terms of `config`, or with TidesDB's defaults but for the durability.
 pub fn open(dir: &Path, config: &Config, tuned: bool) -> Result<Box<dyn Engine>> {
     if tuned && config.compression == Compression::Lz4 && !has_lz4() {
-        return Err("this TidesDB was built without LZ4: rebuild with `--features tidesdb-lz4` (needs LZ4's headers: \
-                    liblz4-dev on Debian), or run with `--compression none`"
-            .into());
+        return Err(NO_LZ4.into());
     }
     let path = CString::new(dir.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
     // SAFETY: the configurations are plain structs, made by the library and borrowed by its calls, which copy the path;

@@ -26,8 +26,8 @@ pub const CLASSES: [(Durability, &str); 4] = [
 pub fn entries() -> [Entry; 2] {
     #[cfg(feature = "tidesdb")]
     let (tuned, default) = (
-        How::Here { open: |dir, config| db::open(dir, config, true), probe: |_| Ok(db::version()) },
-        How::Here { open: |dir, config| db::open(dir, config, false), probe: |_| Ok(db::version()) },
+        How::Here { open: |dir, config| db::open(dir, config, true), probe: |_| db::version(true) },
+        How::Here { open: |dir, config| db::open(dir, config, false), probe: |_| db::version(false) },
     );
     #[cfg(not(feature = "tidesdb"))]
     let (tuned, default) = {
