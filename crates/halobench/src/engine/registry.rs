@@ -1,6 +1,6 @@
 //! The engines by name, and how to get those that are not here.
 
-use super::{Config, Durability, Engine, Result, halocline, lmdb, null, rocksdb};
+use super::{Config, Durability, Engine, Result, fjall, halocline, lmdb, null, redb, rocksdb, sled, sqlite};
 use crate::driver::{self, Driver};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -84,6 +84,36 @@ fn rocksdb_version(given: Option<&Path>) -> Result<String> {
     })
 }
 
+/// The peers in Rust, and SQLite.
+fn rust_and_sqlite() -> [Entry; 4] {
+    [
+        Entry {
+            name: "fjall",
+            about: "fjall, an LSM tree in Rust",
+            classes: &fjall::CLASSES,
+            how: How::Here { open: fjall::open, probe: |_| Ok(fjall::VERSION.into()) },
+        },
+        Entry {
+            name: "redb",
+            about: "redb, copy-on-write B+trees in Rust",
+            classes: &redb::CLASSES,
+            how: How::Here { open: redb::open, probe: |_| Ok(redb::VERSION.into()) },
+        },
+        Entry {
+            name: "sled",
+            about: "sled, a lock-free tree over a log, in Rust",
+            classes: &sled::CLASSES,
+            how: How::Here { open: sled::open, probe: |_| Ok(sled::VERSION.into()) },
+        },
+        Entry {
+            name: "sqlite",
+            about: "SQLite, a table WITHOUT ROWID in WAL mode",
+            classes: &sqlite::CLASSES,
+            how: How::Here { open: sqlite::open, probe: |_| Ok(sqlite::version()) },
+        },
+    ]
+}
+
 /// All of them, in the order of the table.
 pub fn all() -> Vec<Entry> {
     let mut all = vec![
@@ -112,6 +142,7 @@ pub fn all() -> Vec<Entry> {
             how: How::Here { open: lmdb::open, probe: |_| Ok(lmdb::version()) },
         },
     ];
+    all.extend(rust_and_sqlite());
     for driver in driver::all() {
         all.extend(driver.engines().iter().map(|e| Entry {
             name: e.name,
