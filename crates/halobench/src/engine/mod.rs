@@ -10,6 +10,8 @@ mod halocline;
 #[cfg(test)]
 pub mod liar;
 mod lmdb;
+#[cfg(feature = "mdbx")]
+mod mdbx;
 mod null;
 mod redb;
 pub mod registry;

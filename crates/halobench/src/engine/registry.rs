@@ -84,9 +84,25 @@ fn rocksdb_version(given: Option<&Path>) -> Result<String> {
     })
 }
 
-/// The peers in Rust, and SQLite.
-fn rust_and_sqlite() -> [Entry; 4] {
+#[cfg(feature = "mdbx")]
+const MDBX: How = How::Here { open: super::mdbx::open, probe: |_| Ok(super::mdbx::version()) };
+#[cfg(not(feature = "mdbx"))]
+const MDBX: How = How::Here { open: |_, _| Err(NO_MDBX.into()), probe: |_| Err(NO_MDBX.into()) };
+#[cfg(not(feature = "mdbx"))]
+const NO_MDBX: &str = "not in this build: cargo build --release -p halobench --features mdbx, with a C compiler and \
+                       libclang (Debian: apt install libclang-dev)";
+
+/// Libmdbx's classes are named here, so that a build without it can tell them.
+const MDBX_CLASSES: [(Durability, &str); 3] = [
+    (Durability::Process, "MDBX_UTTERLY_NOSYNC"),
+    (Durability::Interval, "MDBX_SAFE_NOSYNC, sync period 100 ms"),
+    (Durability::Sync, "the default"),
+];
+
+/// Libmdbx, the peers in Rust, and SQLite.
+fn rust_and_sqlite() -> [Entry; 5] {
     [
+        Entry { name: "mdbx", about: "libmdbx, a descendant of LMDB", classes: &MDBX_CLASSES, how: MDBX },
         Entry {
             name: "fjall",
             about: "fjall, an LSM tree in Rust",
