@@ -5,6 +5,8 @@
 //! session's next call, so that no engine pays for a copy that its interface does not make.
 
 mod batch;
+#[cfg(test)]
+mod conformance;
 mod fjall;
 mod halocline;
 #[cfg(test)]
