@@ -386,7 +386,7 @@ fn random_writes_settle_and_come_back_after_each_reopening() {
         for _ in 0..3 {
             let engine = place.open();
             let mut s = engine.session().unwrap();
-            for _ in 0..150 {
+            for _ in 0..100 {
                 let n = 1 + draw(50);
                 for _ in 0..n {
                     let k = key(draw(3000));

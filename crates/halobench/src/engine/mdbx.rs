@@ -75,6 +75,8 @@ pub fn open(dir: &Path, config: &Config) -> Result<Box<dyn Engine>> {
     };
     // SAFETY: the calls' order is the documented one; on failure the environment is closed and forgotten.
     unsafe {
+        // A build with assertions talks a lot.
+        sys::mdbx_setup_debug(sys::MDBX_LOG_ERROR, sys::MDBX_DBG_DONTCHANGE, None);
         let mut env = null_mut();
         check(sys::mdbx_env_create(&mut env))?;
         let opened = (|| {

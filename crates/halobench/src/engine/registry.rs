@@ -2,6 +2,7 @@
 
 use super::{Config, Durability, Engine, Result, fjall, halocline, lmdb, null, redb, rocksdb, sled, sqlite};
 use crate::driver::{self, Driver};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -51,8 +52,17 @@ pub struct Availability {
 }
 
 impl Entry {
-    /// Opens a database in this process.
+    /// Opens a database in this process. Fails in a class that the engine has not.
     pub fn open(&self, dir: &Path, config: &Config) -> Result<Box<dyn Engine>> {
+        if !self.classes.iter().any(|&(class, _)| class == config.durability) {
+            let word = |class: Durability| {
+                class.to_possible_value().map_or_else(String::new, |v| v.get_name().to_string())
+            };
+            let known: Vec<String> =
+                self.classes.iter().map(|&(c, how)| format!("{} ({how})", word(c))).collect();
+            let (name, asked) = (self.name, word(config.durability));
+            return Err(format!("{name} has no durability class {asked:?}; it has {}", known.join(", ")));
+        }
         match &self.how {
             How::Here { open, .. } => open(dir, config),
             How::Driver(driver) => {
@@ -182,4 +192,48 @@ pub fn find(name: &str) -> Result<Entry> {
     let names: Vec<&str> = known.iter().map(|e| e.name).collect();
     let unknown = format!("no engine is called {name:?}; there are {}", names.join(", "));
     known.into_iter().find(|e| e.name == name).ok_or(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The version of a crate in the lock file.
+    fn locked(name: &str) -> String {
+        let lock = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"));
+        let at = lock.find(&format!("name = \"{name}\"\n")).unwrap_or_else(|| panic!("{name} is not locked"));
+        lock[at..].split('"').nth(3).unwrap().to_string()
+    }
+
+    #[test]
+    fn versions_are_those_of_the_crates() {
+        for (name, version) in [("fjall", fjall::VERSION), ("redb", redb::VERSION), ("sled", sled::VERSION)] {
+            assert_eq!(version, locked(name), "{name}: change its VERSION too");
+        }
+    }
+
+    #[test]
+    fn a_class_that_an_engine_has_not_is_refused_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config {
+            write_buffer: 1 << 20,
+            cache: 1 << 20,
+            durability: Durability::Process,
+            compression: crate::engine::Compression::None,
+            threads: 1,
+            expected_bytes: 1 << 20,
+            rocksdb_lib: None,
+        };
+        let error = find("redb").unwrap().open(dir.path(), &config).err().unwrap();
+        assert!(error.contains("redb has no durability class \"process\"; it has none ("), "{error}");
+    }
+
+    #[test]
+    fn names_are_told_once() {
+        let mut names: Vec<&str> = all().iter().map(|e| e.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
 }
