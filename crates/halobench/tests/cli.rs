@@ -145,7 +145,7 @@ fn unknown_names_are_refused_with_the_known_ones() {
 
 #[test]
 fn rocksdb_answers_rightly() {
-    if halobench::engine::rocksdb::fetch::library(None).is_err() {
+    if halobench::engine::rocksdb::fetch::library(None, None).is_err() {
         println!("skipped: RocksDB's library is not in the cache; `halobench setup` fetches it");
         return;
     }

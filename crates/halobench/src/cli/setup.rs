@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 /// Gets what these engines need. What cannot be had becomes their rows' reason later, and the run goes on; the words are
 /// said here too, at once.
 pub fn prepare(engines: &[String], rocksdb_lib: Option<&Path>) {
-    if rocksdb_lib.is_none()
-        && engines.iter().any(|e| e.starts_with("rocksdb"))
-        && let Err(e) = fetch_rocksdb()
-    {
-        eprintln!("halobench: RocksDB will not run: {e}");
+    for version in rocksdb::fetch::wanted(engines.iter().map(String::as_str), rocksdb_lib.is_some()) {
+        if let Err(e) = fetch_rocksdb(version) {
+            eprintln!("halobench: RocksDB {} will not run: {e}", version.name);
+        }
     }
     for driver in driver::all() {
         let wanted: Vec<&str> =
@@ -26,13 +25,14 @@ pub fn prepare(engines: &[String], rocksdb_lib: Option<&Path>) {
     }
 }
 
-fn fetch_rocksdb() -> Result<PathBuf, String> {
+fn fetch_rocksdb(version: &rocksdb::fetch::Version) -> Result<PathBuf, String> {
     let bar = ProgressBar::new(0);
     bar.set_style(
-        ProgressStyle::with_template("fetching RocksDB's library [{bar:24}] {bytes}/{total_bytes}")
+        ProgressStyle::with_template("fetching RocksDB {msg} [{bar:24}] {bytes}/{total_bytes}")
             .map_err(|e| e.to_string())?,
     );
-    let path = rocksdb::fetch::fetch(&mut |done, of| {
+    bar.set_message(version.name);
+    let path = rocksdb::fetch::fetch(version, &mut |done, of| {
         bar.set_length(of);
         bar.set_position(done);
     });
@@ -43,8 +43,10 @@ fn fetch_rocksdb() -> Result<PathBuf, String> {
 /// `setup`: everything, then what is there and what is not. One thing that cannot be had does not hold up the others.
 pub fn setup() -> Result<u8, String> {
     let mut rows: Vec<(String, Result<String, String>)> = Vec::new();
-    let name = format!("RocksDB {}", rocksdb::fetch::VERSION);
-    rows.push((name, fetch_rocksdb().map(|path| path.display().to_string())));
+    for version in &rocksdb::fetch::VERSIONS {
+        let path = fetch_rocksdb(version).map(|path| path.display().to_string());
+        rows.push((format!("RocksDB {}", version.name), path));
+    }
     for driver in driver::all() {
         if driver.engines().is_empty() {
             continue;
