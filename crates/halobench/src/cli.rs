@@ -5,13 +5,13 @@ use halobench::cases::{self, Params};
 use halobench::driver;
 use halobench::engine::{Compression, registry, rocksdb};
 use halobench::interrupt;
-use halobench::report::{Report, summary, table};
+use halobench::report::{Report, compare, csv, html, markdown, summary, table};
 use halobench::run::{self, Job};
 use halobench::spec::Kind;
 use halobench::workload::{Pattern, ValueKind};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -42,6 +42,30 @@ enum Command {
         /// As tab-separated values: case, metric, engine, value, ratio to the best peer (above 1 is better).
         #[arg(long)]
         tsv: bool,
+        /// Only the grid of ratios, not the tables of all figures.
+        #[arg(long, conflicts_with = "tsv")]
+        grid: bool,
+    },
+    /// Show a result file as a page, a Markdown table or CSV.
+    Report {
+        /// Written by `run --json`.
+        file: PathBuf,
+        /// Write one self-contained HTML page here.
+        #[arg(long, value_name = "OUT")]
+        html: Option<PathBuf>,
+        /// Print the grid as a Markdown table.
+        #[arg(long)]
+        markdown: bool,
+        /// Print all figures as CSV.
+        #[arg(long)]
+        csv: bool,
+    },
+    /// Compare two result files; the exit code is 1 if anything got worse.
+    Compare {
+        /// The earlier one.
+        old: PathBuf,
+        /// The later one.
+        new: PathBuf,
     },
 }
 
@@ -140,9 +164,22 @@ pub fn main() -> ExitCode {
         Command::Run(args) => bench(&args),
         Command::Setup => setup(),
         Command::Engines { rocksdb_lib } => engines(rocksdb_lib),
-        Command::Summary { file, tsv } => Report::load(&file).map(|report| {
-            print!("{}", if tsv { summary::tsv(&report) } else { table::text(&report) });
+        Command::Summary { file, tsv, grid } => Report::load(&file).map(|report| {
+            let text = if tsv {
+                summary::tsv
+            } else if grid {
+                table::grid
+            } else {
+                table::text
+            };
+            print!("{}", text(&report));
             true
+        }),
+        Command::Report { file, html, markdown, csv } => show(&file, html.as_deref(), markdown, csv),
+        Command::Compare { old, new } => Report::load(&old).and_then(|old| {
+            let comparison = compare::compare(&old, &Report::load(&new)?);
+            print!("{}", comparison.text());
+            Ok(!comparison.regressed())
         }),
     };
     match done {
@@ -153,6 +190,23 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn show(file: &Path, html: Option<&Path>, markdown: bool, csv: bool) -> Result<bool, String> {
+    let report = Report::load(file)?;
+    if markdown {
+        print!("{}", markdown::text(&report));
+    }
+    if csv {
+        print!("{}", csv::text(&report));
+    }
+    if let Some(path) = html {
+        html::write(&report, path)?;
+        eprintln!("the page: {}", path.display());
+    } else if !markdown && !csv {
+        print!("{}", table::grid(&report));
+    }
+    Ok(true)
 }
 
 /// False if an answer was wrong or an engine failed.
