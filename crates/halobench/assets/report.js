@@ -164,6 +164,7 @@
   const charts = new Map();
   const styled = (element, variable) => getComputedStyle(element).getPropertyValue(variable).trim();
   const sample = document.createElement('i');
+  sample.hidden = true;
   document.body.append(sample);
   function colour(e) {
     sample.className = `e${e}`;
@@ -205,8 +206,15 @@
     }))];
   }
 
-  const NINES = [[0, '0'], [0.5, '50 %'], [0.9, '90'], [0.99, '99'], [0.999, '99.9'], [0.9999, '99.99'], [0.99999, '99.999']];
+  const NINES = [[0.5, '50 %'], [0.9, '90'], [0.99, '99'], [0.999, '99.9'], [0.9999, '99.99'], [0.99999, '99.999']];
   const nines = q => -Math.log10(1 - q);
+
+  const decades = (min, max) => {
+    const powers = [];
+    for (let power = Math.ceil(Math.log10(min) - 1e-9); power <= Math.log10(max) + 1e-9; power++) powers.push(10 ** power);
+    return powers;
+  };
+  const decade = ns => (ns >= 1e9 ? `${ns / 1e9} s` : ns >= 1e6 ? `${ns / 1e6} ms` : ns >= 1e3 ? `${ns / 1e3} µs` : `${ns} ns`);
 
   function curve(c, theme) {
     const found = view.cases[c].curves;
@@ -227,7 +235,7 @@
         scales: { x: { time: false, range: [0, right] }, y: { distr: 3 } },
         axes: axes(theme,
           { splits: () => [...named.keys()], values: (_, ticks) => ticks.map(t => named.get(t)), grid: { stroke: theme.rule } },
-          { values: (_, ticks) => ticks.map(t => (t !== null && Math.abs(Math.log10(t) % 1) < 1e-9 ? time(t).replace('.00', '') : '')) }),
+          { splits: (_, __, min, max) => decades(min, max), values: (_, ticks) => ticks.map(decade) }),
         plugins: [reader(time, (_, i) => (used[i] === last ? 'the longest' : `${+(view.quantiles[used[i]] * 100).toFixed(4)} % took no longer than`))],
       },
     };
@@ -244,7 +252,8 @@
       label: `Throughput over time of ${engines.map(name).join(', ')}`,
       data,
       options: {
-        series: series(engines),
+        // A point stands at the end of its second.
+        series: series(engines, { paths: uPlot.paths.stepped({ align: -1 }) }),
         scales: { x: { time: false, range: (_, min, max) => [0, max] }, y: { range: (_, min, max) => [0, (max || 1) * 1.05] } },
         axes: axes(theme, { values: (_, ticks) => ticks.map(t => `${t} s`) }, { values: (_, ticks) => ticks.map(t => (t ? show.rate(t) : '0')) }),
         plugins: [reader(show.rate, t => `${t.toFixed(1)} s`)],
@@ -290,7 +299,8 @@
       label: `Throughput by ${axis} of ${engines.map(name).join(', ')}`,
       data: [points.map((_, i) => i), ...engines.map(e => points.map(([, c]) => median(e, c)))],
       options: {
-        series: series(engines, { points: { show: true, size: 6 } }),
+        // A case without a figure breaks the line.
+        series: series(engines, { spanGaps: false }).map(s => (s.stroke ? { ...s, points: { show: true, size: 6, fill: s.stroke } } : s)),
         scales: { x: { time: false, range: [-0.2, points.length - 0.8] }, y: { range: () => [0, top * 1.05 || 1] } },
         axes: axes(theme,
           { splits: () => points.map((_, i) => i), values: () => points.map(([x]) => x.toLocaleString('en')), label: axis, labelFont: theme.font, labelSize: 18 },
@@ -300,6 +310,8 @@
     };
   }
 
+  // As tall as the bars beside it, within reason.
+  const height = plot => Math.min(420, Math.max(250, plot.clientHeight));
   const kinds = { curve, time: overTime, scale };
   function draw(figure) {
     const plot = $('.plot', figure);
@@ -313,7 +325,7 @@
       charts.delete(figure);
       return;
     }
-    const options = { width: plot.clientWidth, height: 250, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, ...chart.options };
+    const options = { width: plot.clientWidth, height: height(plot), legend: { show: false }, cursor: { y: false, points: { size: 6 } }, ...chart.options };
     const made = new uPlot(options, chart.data, plot);
     const canvas = $('canvas', plot);
     canvas.setAttribute('role', 'img');
@@ -330,7 +342,7 @@
   const resized = new ResizeObserver(entries => {
     for (const { target } of entries) {
       const chart = charts.get(target.parentElement);
-      if (chart && target.clientWidth && chart.width !== target.clientWidth) chart.setSize({ width: target.clientWidth, height: 250 });
+      if (chart && target.clientWidth && chart.width !== target.clientWidth) chart.setSize({ width: target.clientWidth, height: height(target) });
     }
   });
   for (const figure of figures) {

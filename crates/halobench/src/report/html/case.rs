@@ -25,7 +25,7 @@ pub fn card(o: &mut String, figures: &Figures<'_>, c: usize) {
     bars(o, figures, c, "Throughput", "median of the rounds; the line spans all of them", &["ops_per_s"]);
     let latency = if place.phase.batch > 1 { "Latency of a commit" } else { "Latency" };
     if has(figures, c, "p50_us") {
-        chart(o, c, "curve", latency, "share of operations that took no longer, all rounds together");
+        chart(o, c, "curve", latency, "share of operations that were no slower");
     }
     if (0..figures.report.engines.len()).any(|e| figures.results(c, e).any(|(_, p)| p.series.len() > 2)) {
         chart(o, c, "time", "Throughput over time", "each second of the median round; stalls are dips");
@@ -112,7 +112,9 @@ fn bars(o: &mut String, figures: &Figures<'_>, c: usize, title: &str, note: &str
         };
         let shown = match (metrics.len(), both > dark, stacked) {
             (2, true, true) => format!("{} + {}", unit.show(dark), unit.show(both - dark)),
-            (2, true, false) => format!("{} → {}", unit.show(dark), unit.show(both)),
+            (2, true, false) if unit.show(dark) != unit.show(both) => {
+                format!("{} → {}", unit.show(dark), unit.show(both))
+            }
             _ => unit.show(dark),
         };
         let _ = write!(

@@ -93,24 +93,29 @@ fn typical<'a>(results: &[(u32, &'a PhaseResult)]) -> Option<&'a PhaseResult> {
     results.iter().map(|(_, p)| *p).min_by(|a, b| off(a).total_cmp(&off(b)))
 }
 
-/// Operations a second over time, as pairs: the end of an interval, and the rate within it. A long series is thinned so
+/// Operations a second over time, as pairs: the end of an interval, and the rate within it; the first one twice. A long series is thinned so
 /// that stalls stay: of neighbouring intervals, the slowest and the fastest are kept.
 fn rates(result: &PhaseResult) -> Value {
     let mut before = (0.0, 0);
     let mut points: Vec<(f64, f64)> = Vec::new();
     for &(at, ops) in &result.series {
-        // The last interval may be a sliver, whose rate would be noise.
-        if at - before.0 >= 0.2 {
+        if at > before.0 {
             points.push((at, (ops.saturating_sub(before.1)) as f64 / (at - before.0)));
             before = (at, ops);
         }
+    }
+    // The last interval may be a sliver, in which some threads were done already.
+    if points.len() > 1 && points[points.len() - 1].0 - points[points.len() - 2].0 < points[0].0 / 2.0 {
+        points.pop();
     }
     if points.len() < 2 {
         return Value::Null;
     }
     if points.len() > POINTS {
-        points = points.chunks(points.len().div_ceil(POINTS / 2)).flat_map(extremes).collect();
+        points = points.chunks(points.len().div_ceil(POINTS / 2 - 1)).flat_map(extremes).collect();
     }
+    // A point holds for the time before it: the first one from the start on.
+    points.insert(0, (0.0, points[0].1));
     json!(points.into_iter().map(|(t, r)| [short(t), short(r)]).collect::<Vec<_>>())
 }
 

@@ -52,10 +52,12 @@ pub fn page(report: &Report) -> String {
     put(o, "</style>\n</head>\n<body>\n");
     head(o, &figures, &title);
     put(o, "<main>\n");
-    navigation(o, &groups, !families.is_empty());
+    navigation(o, &groups, !families.is_empty(), terms::has_troubles(report));
     grid::section(o, &figures, &groups);
     grid::scores(o, &figures);
     terms::troubles(o, report);
+    // The switches stay in sight as long as there are charts.
+    put(o, "<div class=\"charts\">\n");
     legend(o, &figures);
     for group in &groups {
         let _ = writeln!(
@@ -69,6 +71,7 @@ pub fn page(report: &Report) -> String {
         put(o, "</section>\n");
     }
     case::families(o, &figures, &families);
+    put(o, "</div>\n");
     terms::method(o, &figures);
     terms::machine(o, &figures);
     terms::engines(o, report);
@@ -130,8 +133,11 @@ fn head(o: &mut String, figures: &Figures<'_>, title: &str) {
     put(o, "</header>\n");
 }
 
-fn navigation(o: &mut String, groups: &[super::groups::Group], scaling: bool) {
+fn navigation(o: &mut String, groups: &[super::groups::Group], scaling: bool, troubles: bool) {
     put(o, "<nav aria-label=\"Parts of this page\"><a href=\"#grid\">Grid</a>");
+    if troubles {
+        put(o, "<a href=\"#troubles\">Troubles</a>");
+    }
     for g in groups {
         let _ = write!(o, "<a href=\"#{}\">{}</a>", g.id, g.name);
     }

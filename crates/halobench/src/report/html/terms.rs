@@ -8,6 +8,11 @@ use crate::report::units::{bytes, date};
 use crate::report::{Report, words};
 use std::fmt::Write;
 
+/// Whether there is anything to tell in [`troubles`].
+pub fn has_troubles(report: &Report) -> bool {
+    !report.troubles().is_empty() || !report.shortfalls().is_empty()
+}
+
 /// Wrong answers, failures, and rounds that are missing.
 pub fn troubles(o: &mut String, report: &Report) {
     let (troubles, short) = (report.troubles(), report.shortfalls());
