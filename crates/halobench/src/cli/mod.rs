@@ -3,15 +3,14 @@
 mod args;
 mod durability;
 mod engines;
-mod grid;
+mod notes;
 mod output;
 mod progress;
 mod run;
 mod setup;
+mod show;
 
 use clap::{Parser, Subcommand};
-use halobench::report::{Report, summary, table};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Measures embedded key-value engines side by side, in one run, with every answer checked.
@@ -37,13 +36,11 @@ enum Command {
     /// List the engines, their durability classes, and how to get those that are missing.
     Engines(engines::EnginesArgs),
     /// Print a result file again.
-    Summary {
-        /// A result file, or the folder of a run.
-        file: PathBuf,
-        /// As tab-separated values: case, metric, engine, value, ratio to the best peer (above 1 is better).
-        #[arg(long)]
-        tsv: bool,
-    },
+    Summary(show::SummaryArgs),
+    /// Show a result file as a page, a Markdown table or CSV.
+    Report(show::ReportArgs),
+    /// Compare two result files; the exit code is 1 if anything got worse.
+    Compare(show::CompareArgs),
 }
 
 /// All is well; an answer was wrong or an engine failed; the command itself cannot be done; a run was interrupted.
@@ -62,20 +59,14 @@ pub fn main() -> ExitCode {
         Command::VerifyDurability(args) => durability::verify(&args),
         Command::Setup => setup::setup(),
         Command::Engines(args) => engines::engines(&args),
-        Command::Summary { file, tsv } => load(&file).map(|report| {
-            print!("{}", if tsv { summary::tsv(&report) } else { table::text(&report) });
-            code::GOOD
-        }),
+        Command::Summary(args) => show::summarize(&args),
+        Command::Report(args) => show::report(&args),
+        Command::Compare(args) => show::compare(&args),
     };
     ExitCode::from(done.unwrap_or_else(|e| {
         eprintln!("halobench: {e}");
         code::ERROR
     }))
-}
-
-/// A report by its file or by its run's folder.
-fn load(path: &std::path::Path) -> Result<Report, String> {
-    if path.is_dir() { Report::load(&path.join(output::RESULT)) } else { Report::load(path) }
 }
 
 fn suites() -> Result<u8, String> {

@@ -1,6 +1,6 @@
 //! The files of a run.
 
-use halobench::report::{Report, benchtool_csv, summary, table};
+use halobench::report::{Report, benchtool_csv, html, summary, table};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// All figures, in a run's folder.
 pub const RESULT: &str = "result.json";
+/// The same for people.
+const PAGE: &str = "report.html";
 
 /// `halobench-results/YYYYmmdd-HHMMSS-SUITE`, in UTC.
 pub fn default_dir(suite: &str) -> PathBuf {
@@ -32,10 +34,9 @@ fn stamp(seconds: u64) -> String {
 
 /// Writes the run's files into its folder: what each is, and where.
 pub fn write_all(report: &Report, dir: &Path) -> Result<Vec<(&'static str, PathBuf)>, String> {
-    let mut written = Vec::new();
-    let result = dir.join(RESULT);
+    let (result, page) = (dir.join(RESULT), dir.join(PAGE));
     report.save(&result)?;
-    written.push(("all figures", result));
+    let mut written = vec![("all figures", result)];
     for (what, name, text) in
         [("tables", "tables.txt", table::text(report)), ("summary", "summary.tsv", summary::tsv(report))]
     {
@@ -43,6 +44,8 @@ pub fn write_all(report: &Report, dir: &Path) -> Result<Vec<(&'static str, PathB
         std::fs::write(&path, text).map_err(|e| format!("writing {}: {e}", path.display()))?;
         written.push((what, path));
     }
+    html::write(report, &page)?;
+    written.push(("report", page));
     Ok(written)
 }
 

@@ -1,13 +1,12 @@
 //! `run` and `case`.
 
 use super::args::RunArgs;
-use super::{code, grid, output, progress, setup};
+use super::{code, notes, output, progress, setup};
 use halobench::cases::select;
 use halobench::interrupt;
 use halobench::report::table;
 use halobench::run::{self, Job};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Runs what the flags say.
@@ -52,26 +51,20 @@ pub fn run(args: &RunArgs) -> Result<u8, String> {
         let _ = std::fs::remove_dir(dir.join("databases"));
     }
 
-    let mut text = table::text(&report);
+    // A suite's tables are long: its files have them, and the grid shows where to look.
+    let full = table::text(&report);
     if let Some(path) = &args.report {
-        write(path, &text)?;
+        std::fs::write(path, &full).map_err(|e| format!("writing {}: {e}", path.display()))?;
     }
+    let mut text = if chosen.suite.is_some() { table::grid(&report) } else { full };
     if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         for word in ["VOID", "FAILED"] {
             text = text.replace(word, &format!("\x1b[31m{word}\x1b[0m"));
         }
     }
-    // A suite's tables are long: its file has them, and the grid shows where to look.
-    if chosen.suite.is_none() {
-        print!("{text}");
-    }
-    if report.case_names().len() > 1 {
-        print!("{}", grid::text(&report));
-    }
-    if chosen.suite.is_some() {
-        for line in grid::troubles(&report) {
-            println!("{line}");
-        }
+    print!("{text}");
+    for line in notes::notes(&report) {
+        println!("{line}");
     }
     if let Some(path) = &args.csv {
         output::append_csv(&report, path, args.test_name.as_deref())?;
@@ -91,9 +84,4 @@ pub fn run(args: &RunArgs) -> Result<u8, String> {
         return Ok(code::INTERRUPTED);
     }
     Ok(if report.troubles().is_empty() { code::GOOD } else { code::TROUBLE })
-}
-
-fn write(path: &Path, text: &str) -> Result<PathBuf, String> {
-    std::fs::write(path, text).map_err(|e| format!("writing {}: {e}", path.display()))?;
-    Ok(path.into())
 }

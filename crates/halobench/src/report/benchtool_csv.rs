@@ -54,8 +54,8 @@ const MIB: f64 = (1 << 20) as f64;
 
 /// The rows, behind the header if asked for. `test_name` stands in place of the cases' names.
 pub fn text(report: &Report, test_name: Option<&str>, header: bool) -> Result<String, String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |e: csv::Error| format!("writing CSV: {e}");
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    let failed = |e: ::csv::Error| format!("writing CSV: {e}");
     if header {
         writer.write_record(COLUMNS).map_err(failed)?;
     }
@@ -213,7 +213,7 @@ mod tests {
     use hdrhistogram::serialization::{Serializer, V2Serializer};
 
     fn cells(text: &str) -> Vec<Vec<String>> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+        let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
         reader.records().map(|r| r.unwrap().iter().map(String::from).collect()).collect()
     }
 

@@ -1,11 +1,27 @@
-//! What a run found, as one JSON file, and the figures drawn from it.
+//! What a run found, as one JSON file, and all that is shown of it.
+//!
+//! [`Report`] is the file; [`figures::Figures`] is its index, and the only place where figures are computed: the page
+//! ([`html`]), the terminal ([`table`]), the files for other programs ([`csv`], [`summary`]), the Markdown table
+//! ([`markdown`]) and the comparison of two runs ([`compare`]) only show them. All of them bear runs that were cut
+//! short: what is missing is said in words, and the rest is shown.
 
 pub mod benchtool_csv;
+pub mod compare;
+pub mod csv;
+pub mod digests;
+pub mod figures;
+pub mod groups;
+pub mod histogram;
+pub mod html;
+pub mod markdown;
 pub mod metrics;
+pub mod stats;
 pub mod summary;
 pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod units;
+pub mod words;
 
 use crate::cases::Case;
 use crate::engine::Durability;
@@ -109,7 +125,8 @@ impl Report {
         std::fs::rename(&part, path).map_err(|e| failed(&e))
     }
 
-    /// Everything that voids a row, in words; empty if all answers were right and all processes ended well.
+    /// Everything that voids a row, in words; empty if all answers were right, engines that were asked the same answered
+    /// the same, and all processes ended well.
     pub fn troubles(&self) -> Vec<String> {
         let mut troubles = Vec::new();
         for run in &self.runs {
@@ -127,6 +144,35 @@ impl Report {
                 troubles.push(format!("{at}: FAILED: {error}"));
             }
         }
+        for d in digests::disagreements(self) {
+            troubles.push(format!("{} {}: VOID: {}", d.engine, d.case, d.words));
+        }
         troubles
+    }
+
+    /// The names of the reported cases, in the order of the plans.
+    pub fn case_names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for phase in self.cases.iter().flat_map(|c| &c.phases) {
+            if !phase.case.is_empty() && !names.contains(&phase.case.as_str()) {
+                names.push(&phase.case);
+            }
+        }
+        names
+    }
+
+    /// Engines and cases that have fewer rounds than the report was to have (interrupted, or not run), in words.
+    pub fn shortfalls(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        for engine in self.engines.iter().filter(|e| e.missing.is_none()) {
+            for case in &self.cases {
+                let runs = self.runs.iter().filter(|r| r.engine == engine.name && r.case == case.name);
+                let done = runs.filter(|r| r.error.is_none()).count();
+                if done < self.rounds as usize {
+                    out.push(format!("{} {}: {done} of {} rounds", engine.name, case.name, self.rounds));
+                }
+            }
+        }
+        out
     }
 }

@@ -1,6 +1,7 @@
 //! Medians, ratios, and what a void or missing row looks like.
 
-use super::metrics::{METRICS, median, spread};
+use super::figures::Figures;
+use super::metrics::METRICS;
 use super::{Report, Run, summary, table};
 use crate::cases::Params;
 use crate::engine::registry::Availability;
@@ -79,14 +80,6 @@ fn find<'a>(tsv: &'a str, metric: &str, engine: &str) -> Option<(&'a str, &'a st
 }
 
 #[test]
-fn medians_and_spreads() {
-    assert_eq!(median(&[]), None);
-    assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-    assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    assert_eq!(spread(&[90.0, 100.0, 110.0]), Some(0.2));
-}
-
-#[test]
 fn the_summary_has_medians_and_ratios_that_say_better_above_one() {
     let tsv = summary::tsv(&report());
     assert_eq!(tsv.lines().next(), Some(summary::HEADER));
@@ -109,7 +102,8 @@ fn one_wrong_answer_voids_the_row_in_words() {
     let bad = wrong.runs.iter_mut().find(|r| r.engine == "a" && r.round == 1).unwrap();
     bad.phases[0].wrong = 3;
     bad.phases[0].wrong_examples = vec!["k7 was not found".into()];
-    assert_eq!(wrong.value(CASE, &METRICS[0], "a", 1), None);
+    let figures = Figures::of(&wrong);
+    assert_eq!(figures.median(0, 0, figures.engine("a").unwrap()), None);
     let troubles = wrong.troubles();
     assert_eq!(troubles, [format!("a {CASE} round 2: VOID: 3 wrong answers in {CASE}: k7 was not found")]);
     assert!(table::text(&wrong).contains(&troubles[0]));
