@@ -174,8 +174,8 @@ func (k *Keys) decodeUUID(key []byte) (uint64, bool) {
 	return 0, false
 }
 
-// hex writes 16 lower-case digits of x, eight at a time in a register.
-func hex(x uint64, out []byte) {
+// putHex writes 16 lower-case digits of x, eight at a time in a register.
+func putHex(x uint64, out []byte) {
 	_ = out[15]
 	binary.BigEndian.PutUint64(out, eight(x>>32))
 	binary.BigEndian.PutUint64(out[8:], eight(x&0xFFFFFFFF))
@@ -193,11 +193,11 @@ func eight(n uint64) uint64 {
 func hexPadded(x uint64, out []byte) {
 	n := len(out)
 	if n == 16 {
-		hex(x, out)
+		putHex(x, out)
 		return
 	}
 	var all [16]byte
-	hex(x, all[:])
+	putHex(x, all[:])
 	if n < 16 {
 		copy(out, all[16-n:])
 		return

@@ -118,7 +118,7 @@ func (v *Values) piece(tag uint64) []byte {
 
 func (v *Values) putTag(tag uint64, head *[16]byte) []byte {
 	if v.kind == Text || v.kind == JSON {
-		hex(tag, head[:])
+		putHex(tag, head[:])
 	} else {
 		binary.LittleEndian.PutUint64(head[:], tag)
 	}
