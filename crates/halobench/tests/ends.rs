@@ -2,10 +2,7 @@
 //! leaves nothing behind.
 
 use halobench::cases::Params;
-use halobench::engine::Compression;
 use halobench::run::{Job, run};
-use halobench::spec::Kind;
-use halobench::workload::{Pattern, ValueKind};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,34 +11,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 fn job(dir: &Path, program: &Path, timeout: Duration) -> Job {
-    let case = Params {
-        kind: Kind::Write,
-        pattern: Pattern::Random,
-        ops: 100,
-        threads: 1,
-        batch: 1,
-        key_len: 16,
-        value_len: 100,
-        value_kind: ValueKind::Half,
-        range_size: 100,
-        sync: false,
-        write_buffer: 1 << 20,
-        cache: 1 << 20,
-        compression: Compression::Lz4,
-        seed: 1,
-        settle: true,
-    }
-    .case();
+    let case =
+        Params { ops: 100, threads: 1, write_buffer: 1 << 20, cache: 1 << 20, ..Params::default() }.case();
     Job {
         engines: vec!["null".into()],
         cases: vec![case],
         rounds: 1,
         dir: Some(dir.join("work")),
-        rocksdb_lib: None,
         settle_limit_s: 1,
-        latency_every: 1,
         timeout,
         program: Some(program.into()),
+        ..Job::default()
     }
 }
 

@@ -4,10 +4,13 @@
 mod check;
 mod clock;
 mod latency;
+mod pace;
 mod phase;
+mod plan;
 mod resources;
 #[cfg(test)]
 mod tests;
+mod timed;
 mod work;
 
 use crate::durability;
@@ -93,6 +96,7 @@ pub type Opener<'a> = &'a dyn Fn(&str, &Path, &engine::Config) -> Result<Box<dyn
 
 /// Runs a plan in this process, telling `emit` what happens.
 pub fn run(plan: &Plan, open: Opener<'_>, emit: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+    plan::check(plan)?;
     let generator = plan.set.generator()?;
     let mut expect = Expect::new(plan.set.n);
     let db = plan.dir.join("db");
@@ -102,10 +106,10 @@ pub fn run(plan: &Plan, open: Opener<'_>, emit: &mut dyn FnMut(Event) -> Result<
     let engine = open(&plan.engine, &db, &plan.config)?;
     let mut user_bytes = 0;
     let mut live_bytes = 0;
-    for phase in &plan.phases {
-        let name = if phase.case.is_empty() { "load" } else { &phase.case };
+    for (index, phase) in plan.phases.iter().enumerate() {
+        let name = plan::name(phase);
         emit(Event::Begin(name.into()))?;
-        let result = phase::run(plan, phase, &*engine, &generator, &mut expect, opened.take())
+        let result = phase::run(plan, index, &*engine, &generator, &mut expect, opened.take())
             .map_err(|e| format!("{name}: {e}"))?;
         user_bytes += result.user_bytes;
         live_bytes = result.live_bytes;

@@ -1,5 +1,6 @@
 //! One child on one plan: what it says, and what is made of its end.
 
+use super::cgroup::Group;
 use super::guest::{Guest, death};
 use crate::driver::Start;
 use crate::spec::{Ending, Event, PhaseResult, Plan};
@@ -18,12 +19,25 @@ pub struct Outcome {
     pub error: Option<String>,
 }
 
-/// Starts a child on `plan` and waits for it; `begin` is told what it begins. Whatever goes wrong is in the outcome.
-pub fn run(start: &Start, plan: &Plan, timeout: Duration, begin: &mut dyn FnMut(&str)) -> Outcome {
+/// Starts a child on `plan`, in `group` if there is one, and waits for it; `begin` is told what it begins. Whatever goes
+/// wrong is in the outcome.
+pub fn run(
+    start: &Start,
+    plan: &Plan,
+    timeout: Duration,
+    group: Option<&Group>,
+    begin: &mut dyn FnMut(&str),
+) -> Outcome {
     let mut outcome = Outcome::default();
     let mut doing = String::from("start");
-    let mut command = Command::new(&start.program);
-    command.args(&start.args);
+    let mut command = match group {
+        Some(group) => group.command(&start.program, &start.args),
+        None => {
+            let mut command = Command::new(&start.program);
+            command.args(&start.args);
+            command
+        }
+    };
     if let Err(e) = converse(&mut command, plan, timeout, &mut outcome, &mut doing, begin) {
         outcome.error = Some(format!("{doing}: {e}"));
     }
