@@ -128,15 +128,24 @@ fn unknown_names_are_refused_with_the_known_ones() {
     assert_eq!(out.status.code(), Some(2));
     assert!(text(&out.stderr).contains("no engine is called \"leveldb\"; there are halocline, rocksdb"));
     let out = halobench(&["run", "-e", "null", "--suite", "nope"]);
-    assert!(text(&out.stderr).contains("there is core"));
-    let out = halobench(&["run", "-e", "null", "-k", "8"]);
-    assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stdout).contains("keys of 8 bytes: this pattern needs 16 to 511 bytes"));
+    assert!(text(&out.stderr).contains("no suite is called \"nope\"; there are quick, core, seeds"));
+    let out = halobench(&["run", "-e", "null", "-p", "zigzag"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("timestamp"), "{}", text(&out.stderr));
+    let out = halobench(&["run", "-e", "null", "-p", "uuid", "-k", "8"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("keys of 8 bytes: this pattern needs 16 to 511 bytes"));
+    let out = halobench(&["run", "-e", "null", "-o", "10", "-t", "0"]);
+    assert!(text(&out.stderr).contains("threads, batch and range size must be at least 1"));
+    // Thirty terabytes are more than the folder has.
+    let out = halobench(&["run", "-e", "null", "-o", "30M", "-v", "1M"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("GB free; choose another folder with --dir"), "{}", text(&out.stderr));
 }
 
 #[test]
 fn rocksdb_answers_rightly() {
-    if halobench::engine::rocksdb::fetch::library(None).is_err() {
+    if halobench::engine::rocksdb::fetch::library(None, None).is_err() {
         println!("skipped: RocksDB's library is not in the cache; `halobench setup` fetches it");
         return;
     }

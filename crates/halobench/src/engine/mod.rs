@@ -20,6 +20,7 @@ pub mod registry;
 pub mod rocksdb;
 mod sled;
 mod sqlite;
+mod tidesdb;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,6 +1,8 @@
 //! The engines by name, and how to get those that are not here.
 
-use super::{Config, Durability, Engine, Result, fjall, halocline, lmdb, null, redb, rocksdb, sled, sqlite};
+use super::{
+    Config, Durability, Engine, Result, fjall, halocline, lmdb, null, redb, rocksdb, sled, sqlite, tidesdb,
+};
 use crate::driver::{self, Driver};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -86,14 +88,6 @@ impl Entry {
     }
 }
 
-fn rocksdb_version(given: Option<&Path>) -> Result<String> {
-    rocksdb::fetch::library(given)?;
-    Ok(match given {
-        Some(path) => format!("from {}", path.display()),
-        None => rocksdb::fetch::VERSION.into(),
-    })
-}
-
 #[cfg(feature = "mdbx")]
 const MDBX: How = How::Here { open: super::mdbx::open, probe: |_| Ok(super::mdbx::version()) };
 #[cfg(not(feature = "mdbx"))]
@@ -150,24 +144,14 @@ pub fn all() -> Vec<Entry> {
             how: How::Here { open: halocline::open, probe: |_| Ok(env!("CARGO_PKG_VERSION").into()) },
         },
         Entry {
-            name: "rocksdb",
-            about: "RocksDB, leveled, tuned by its own advice",
-            classes: &rocksdb::CLASSES,
-            how: How::Here { open: |dir, config| rocksdb::open(dir, config, true), probe: rocksdb_version },
-        },
-        Entry {
-            name: "rocksdb-default",
-            about: "RocksDB with its defaults",
-            classes: &rocksdb::CLASSES,
-            how: How::Here { open: |dir, config| rocksdb::open(dir, config, false), probe: rocksdb_version },
-        },
-        Entry {
             name: "lmdb",
             about: "LMDB, a copy-on-write B+tree in a map",
             classes: &lmdb::CLASSES,
             how: How::Here { open: lmdb::open, probe: |_| Ok(lmdb::version()) },
         },
     ];
+    all.splice(1..1, rocksdb::entries());
+    all.extend(tidesdb::entries());
     all.extend(rust_and_sqlite());
     for driver in driver::all() {
         all.extend(driver.engines().iter().map(|e| Entry {
@@ -186,12 +170,18 @@ pub fn all() -> Vec<Entry> {
     all
 }
 
-/// The engine of that name.
+/// The engine of that name; RocksDB's also as `NAME@VERSION`.
 pub fn find(name: &str) -> Result<Entry> {
-    let known = all();
-    let names: Vec<&str> = known.iter().map(|e| e.name).collect();
-    let unknown = format!("no engine is called {name:?}; there are {}", names.join(", "));
-    known.into_iter().find(|e| e.name == name).ok_or(unknown)
+    let unknown = || {
+        let names: Vec<&str> = all().iter().map(|e| e.name).collect();
+        let versions: Vec<&str> = rocksdb::fetch::VERSIONS.iter().map(|v| v.name).collect();
+        format!(
+            "no engine is called {name:?}; there are {}, and RocksDB's also as NAME@VERSION, for {}",
+            names.join(", "),
+            versions.join(", ")
+        )
+    };
+    all().into_iter().chain(rocksdb::versioned()).find(|e| e.name == name).ok_or_else(unknown)
 }
 
 #[cfg(test)]
