@@ -26,11 +26,11 @@ pub fn run(task: &Task, end: fn(i32) -> !) -> i32 {
 }
 
 fn open(task: &Task, ledger: &Ledger) -> Result<(Box<dyn Engine>, f64)> {
-    let db = task.dir.join("db");
-    std::fs::create_dir_all(&db).map_err(|e| format!("creating {}: {e}", db.display()))?;
+    let db = &task.db;
+    std::fs::create_dir_all(db).map_err(|e| format!("creating {}: {e}", db.display()))?;
     ledger.set_state(state::OPENING);
     let start = Instant::now();
-    let engine = engine::open(&task.engine, &db, &task.config)?;
+    let engine = engine::open(&task.engine, db, &task.config)?;
     let took = start.elapsed();
     if !engine.stores() {
         return Err(format!("{} stores nothing", task.engine));

@@ -89,9 +89,11 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn task(&self, mode: Mode, threads: u64, dir: &str) -> Task {
-        let dir = self.dir.join(dir);
-        Task {
+    /// A task in a folder of its own, `part`.
+    fn task(&self, mode: Mode, threads: u64, part: &str) -> Result<Task, String> {
+        let dir = self.dir.join(part);
+        std::fs::create_dir_all(&dir).map_err(|e| format!("creating {}: {e}", dir.display()))?;
+        Ok(Task {
             mode,
             engine: self.engine.into(),
             config: Config { threads: threads as usize, ..self.config.clone() },
@@ -104,14 +106,14 @@ impl Subject<'_> {
                 seed: self.job.seed,
             },
             close: true,
-            dir,
-        }
+            db: dir.join("db"),
+            dir: self.dir.into(),
+        })
     }
 
     /// Kills, as often as the job says; what is found goes into `row`. An error in words if it cannot go on.
     pub fn kills(&self, row: &mut Row, observe: &mut dyn FnMut(u32)) -> Result<(), String> {
-        let mut task = self.task(Mode::Write, self.job.threads, "kills");
-        std::fs::create_dir_all(&task.dir).map_err(|e| format!("creating {}: {e}", task.dir.display()))?;
+        let mut task = self.task(Mode::Write, self.job.threads, "kills")?;
         let ledger = Ledger::open(&task.ledger, self.job.threads)?;
         let mut judge = Judge::new(Work::new(task.shape)?);
         let draws = rng::stream(self.job.seed, 3);
@@ -176,6 +178,7 @@ impl Subject<'_> {
         }
         let end = guest.end(limit)?;
         match said {
+            _ if end.stopped => Err(format!("the check did not end: stopped{}", end.last_words)),
             Ok(Said::Checked(_)) if !end.status.success() => {
                 Err(format!("the check ended badly ({}){}", death(end.status), end.last_words))
             }
@@ -187,8 +190,7 @@ impl Subject<'_> {
 
     /// Counts the syncs of one thread's commits to an empty database.
     pub fn syncs(&self, during: Duration) -> Result<Syncs, String> {
-        let task = self.task(Mode::Write, 1, "syncs");
-        std::fs::create_dir_all(&task.dir).map_err(|e| format!("creating {}: {e}", task.dir.display()))?;
+        let task = self.task(Mode::Write, 1, "syncs")?;
         let ledger = Ledger::open(&task.ledger, 1)?;
         let (guest, watch) = start(&self.start, &task, true)?;
         let watch = watch.ok_or("the process is not watched")?;

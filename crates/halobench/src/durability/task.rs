@@ -32,8 +32,10 @@ pub struct Task {
     pub mode: Mode,
     /// Which engine.
     pub engine: String,
-    /// A folder for this test alone, that the child removes when the parent goes. The database is in `db` below it.
+    /// A folder for this test alone, that the child removes when the parent goes.
     pub dir: PathBuf,
+    /// The database's folder, below it.
+    pub db: PathBuf,
     /// The terms.
     pub config: Config,
     /// The file of [`super::ledger`].

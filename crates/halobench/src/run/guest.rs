@@ -25,6 +25,9 @@ const LINE_BYTES: usize = 64 << 20;
 /// Lines that wait to be handled; a child that says more waits, too.
 const LINES: usize = 64;
 
+/// How often a silent child is looked at; what an ended one has said arrives in that time.
+const SLICE: Duration = Duration::from_millis(250);
+
 /// How long to wait for what is left in a pipe once its writer is gone.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -95,9 +98,19 @@ impl<T: DeserializeOwned + Send + 'static> Guest<T> {
         Ok(guest)
     }
 
-    /// What it says next, within `limit`. It is `Disconnected` once it has closed its output, as it does at its end.
+    /// What it says next, within `limit`. It is `Disconnected` once it has closed its output, as it does at its end; or
+    /// once it has ended and said nothing more, though something that it started holds its output open.
     pub fn next(&self, limit: Duration) -> Result<T, RecvTimeoutError> {
-        self.said.recv_timeout(limit)
+        let deadline = Instant::now() + limit;
+        loop {
+            let ended = has_ended(&self.child);
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.said.recv_timeout(left.min(SLICE)) {
+                Err(RecvTimeoutError::Timeout) if left > SLICE && !ended => {}
+                Err(RecvTimeoutError::Timeout) if left > SLICE => return Err(RecvTimeoutError::Disconnected),
+                other => return other,
+            }
+        }
     }
 
     /// Closes its standard input.

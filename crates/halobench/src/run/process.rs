@@ -71,13 +71,10 @@ fn converse(
         }
     }
     guest.hang_up();
-    let end = guest.end(FAREWELL)?;
+    let left = deadline.saturating_duration_since(Instant::now());
+    let end = guest.end(left.clamp(Duration::from_secs(1), FAREWELL))?;
     if end.stopped {
-        return Err(format!(
-            "the process closed its output, but did not end in {} s: stopped{}",
-            FAREWELL.as_secs(),
-            end.last_words
-        ));
+        return Err(format!("the process closed its output and did not end: stopped{}", end.last_words));
     }
     if outcome.ending.is_none() && outcome.error.is_none() {
         return Err(format!("the process died ({}){}", death(end.status), end.last_words));
