@@ -208,8 +208,8 @@ pub fn verdict(figures: &Figures<'_>) -> String {
         [] => text += "; it loses none.",
         lost => {
             let few: Vec<String> =
-                lost.iter().take(4).map(|(case, r, to)| format!("{case} ({} of {to})", ratio(*r))).collect();
-            let more = if lost.len() > 4 { format!(" and {} more", lost.len() - 4) } else { String::new() };
+                lost.iter().take(3).map(|(case, r, to)| format!("{case} ({} of {to})", ratio(*r))).collect();
+            let more = if lost.len() > 3 { format!(" and {} more", lost.len() - 3) } else { String::new() };
             text += &format!("; it loses {}: {}{more}.", lost.len(), few.join(", "));
         }
     }

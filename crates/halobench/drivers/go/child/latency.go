@@ -34,8 +34,12 @@ func newRecorder(every uint64) *recorder {
 	return &recorder{hdrhistogram.New(1, longest, 3), max(every, 1), 1}
 }
 
-// begin is the time before a call, or -1 if it is not this call's turn.
-func (r *recorder) begin() int64 {
+// begin is the time before a call, or -1 if it is not this call's turn. In an open loop (p is not nil) it always is,
+// and its time began when it was due.
+func (r *recorder) begin(p *pace) int64 {
+	if p != nil {
+		return p.due
+	}
 	r.until--
 	if r.until > 0 {
 		return -1
@@ -67,14 +71,18 @@ func percentiles(h *hdrhistogram.Histogram, perBatch bool) spec.Latency {
 		return spec.Latency{PerBatch: perBatch}
 	}
 	at := func(q float64) uint64 { return uint64(h.ValueAtQuantile(q)) }
-	mean := h.Mean()
-	if math.IsNaN(mean) || math.IsInf(mean, 0) {
-		mean = 0
+	finite := func(x float64) float64 {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return 0
+		}
+		return x
 	}
 	return spec.Latency{
 		PerBatch: perBatch,
 		Samples:  uint64(h.TotalCount()),
-		MeanNs:   mean,
+		MeanNs:   finite(h.Mean()),
+		StddevNs: finite(h.StdDev()),
+		MinNs:    uint64(h.Min()),
 		P50Ns:    at(50),
 		P95Ns:    at(95),
 		P99Ns:    at(99),
@@ -85,8 +93,11 @@ func percentiles(h *hdrhistogram.Histogram, perBatch bool) spec.Latency {
 }
 
 // encode is the histogram's V2 encoding, not compressed, in base64. The library makes the compressed encoding only:
-// eight bytes of header, then this one through zlib.
+// eight bytes of header, then this one through zlib. Empty if the histogram is.
 func encode(h *hdrhistogram.Histogram) (string, error) {
+	if h.TotalCount() == 0 {
+		return "", nil
+	}
 	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return "", fmt.Errorf("encoding a histogram: %w", err)

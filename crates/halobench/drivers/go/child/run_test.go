@@ -230,7 +230,7 @@ func (s *slowSession) Get(key []byte) ([]byte, bool, error) {
 func TestAPhaseEndsWhenItsTimeIsOver(t *testing.T) {
 	p := plan(spec.Write, "uniform")
 	p.Phases[0].Ops = 5_000_000
-	p.Phases[0].Seconds = 0.05
+	p.Phases[0].Seconds = 0.1
 	phases, end := do(t, p, newLiar(honest).open)
 	if ops := phases[0].Ops; ops == 0 || ops == 5_000_000 {
 		t.Errorf("%d operations", ops)

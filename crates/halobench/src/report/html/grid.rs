@@ -54,9 +54,9 @@ pub fn section(o: &mut String, figures: &Figures<'_>, groups: &[Group]) {
     }
     o.push_str("</tr></thead>\n");
     for group in groups {
-        let _ = write!(
+        let _ = writeln!(
             o,
-            "<tbody><tr class=\"group\"><th scope=\"rowgroup\"><a href=\"#{}\">{}</a></th><td colspan=\"{}\"></td></tr>\n",
+            "<tbody><tr class=\"group\"><th scope=\"rowgroup\"><a href=\"#{}\">{}</a></th><td colspan=\"{}\"></td></tr>",
             group.id,
             group.name,
             columns.len()
@@ -108,7 +108,7 @@ fn controls(o: &mut String, figures: &Figures<'_>) {
              <label><input type=\"radio\" name=\"against\" value=\"subject\"><span>{name} to each</span></label></fieldset>"
         );
     }
-    let _ = write!(o, "<p id=\"help\">{}</p></div>\n", words::metric_sentence(0));
+    let _ = writeln!(o, "<p id=\"help\">{}</p></div>", words::metric_sentence(0));
 }
 
 fn cell(o: &mut String, figures: &Figures<'_>, c: usize, e: usize) {
@@ -193,11 +193,11 @@ pub fn scores(o: &mut String, figures: &Figures<'_>) {
             .lost
             .first()
             .map_or(String::new(), |(case, r, to)| format!("{} of {}, {}", ratio(*r), esc(to), esc(case)));
-        let _ = write!(
+        let _ = writeln!(
             o,
             "<tr><th scope=\"row\">{}</th><td class=\"n\">{won}</td><td class=\"n\">{even}</td><td class=\"n\">{lost}</td>\
              <td><span class=\"share\" aria-hidden=\"true\"><i class=\"w3\" style=\"width:{:.1}%\"></i>\
-             <i class=\"even\" style=\"width:{:.1}%\"></i><i class=\"l3\" style=\"width:{:.1}%\"></i></span></td><td>{worst}</td></tr>\n",
+             <i class=\"even\" style=\"width:{:.1}%\"></i><i class=\"l3\" style=\"width:{:.1}%\"></i></span></td><td>{worst}</td></tr>",
             METRICS[m].label,
             share(won),
             share(even),

@@ -82,7 +82,7 @@ pub fn page(report: &Report) -> String {
     let _ = writeln!(o, "<script type=\"application/json\" id=\"view\">{}</script>", escape::json(&view));
     let raw = serde_json::to_string(report).unwrap_or_else(|e| format!("\"{e}\""));
     let _ = writeln!(o, "<script type=\"application/json\" id=\"result\">{}</script>", escape::json(&raw));
-    let _ = write!(o, "<script>\n{CHARTS}\n</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    let _ = writeln!(o, "<script>\n{CHARTS}\n</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>");
     out
 }
 

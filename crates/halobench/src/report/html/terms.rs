@@ -115,9 +115,9 @@ pub fn engines(o: &mut String, report: &Report) {
             .collect();
         let classes =
             if classes.is_empty() { "–".into() } else { format!("<ul>{}</ul>", classes.concat()) };
-        let _ = write!(
+        let _ = writeln!(
             o,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{version}</td><td>{classes}</td></tr>\n",
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{version}</td><td>{classes}</td></tr>",
             esc(&e.name),
             esc(&e.about)
         );
@@ -141,9 +141,9 @@ fn stats(o: &mut String, report: &Report) {
                 .iter()
                 .map(|(k, v)| format!("<span class=\"stat\">{} <b>{}</b></span>", esc(k), esc(v)))
                 .collect();
-            let _ = write!(
+            let _ = writeln!(
                 rows,
-                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
                 esc(&engine.name),
                 esc(&phase.case),
                 said.join(" ")
@@ -151,10 +151,10 @@ fn stats(o: &mut String, report: &Report) {
         }
     }
     if !rows.is_empty() {
-        let _ = write!(
+        let _ = writeln!(
             o,
             "<details><summary>What the engines say about themselves</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Engines' own statistics\"><table class=\"plain stats\">\
-             <caption class=\"unseen\">Engines' own statistics behind the last phase of each database</caption><thead><tr><th scope=\"col\">engine</th><th scope=\"col\">behind</th><th scope=\"col\">what it says</th></tr></thead><tbody>\n{rows}</tbody></table></div></details>\n"
+             <caption class=\"unseen\">Engines' own statistics behind the last phase of each database</caption><thead><tr><th scope=\"col\">engine</th><th scope=\"col\">behind</th><th scope=\"col\">what it says</th></tr></thead><tbody>\n{rows}</tbody></table></div></details>"
         );
     }
 }
@@ -189,11 +189,11 @@ pub fn cases(o: &mut String, figures: &Figures<'_>) {
 
 /// The command line, and the result file inside the page.
 pub fn raw(o: &mut String, report: &Report) {
-    let _ = write!(
+    let _ = writeln!(
         o,
         "<section id=\"raw\" aria-labelledby=\"h-raw\"><h2 id=\"h-raw\">Again, and the data</h2>\n<p class=\"lead\">This run, on your machine:</p><pre tabindex=\"0\"><code>{}</code></pre>\n\
          <p>Every figure of every round is inside this page, in the element <code>#result</code>, as the result file of halobench {} (format {}). \
-         <button id=\"download\" class=\"js\" type=\"button\">Download it as JSON</button></p>\n<p class=\"fine\">Made {}. Charts are drawn by uPlot (MIT licence).</p></section>\n",
+         <button id=\"download\" class=\"js\" type=\"button\">Download it as JSON</button></p>\n<p class=\"fine\">Made {}. Charts are drawn by uPlot (MIT licence).</p></section>",
         esc(&words::command(report)),
         esc(&report.halobench),
         report.format,
