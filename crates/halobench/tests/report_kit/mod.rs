@@ -176,7 +176,6 @@ fn result(
         seconds,
         ops_per_s: rate,
         user_bytes: written,
-        latency,
         histogram: Some(histogram),
         series,
         usage: usage(amp),
@@ -189,10 +188,18 @@ fn result(
             usage: usage(amp * 1.5),
             space: space(0.7 + draw.next()),
         }),
+        parts: mixed_parts(phase, &latency),
+        latency,
         read_digest: (phase.kind == Kind::Read).then(|| "00c0ffee00c0ffee".into()),
         stats: BTreeMap::from([("levels".into(), "5".into()), ("note".into(), HOSTILE.into())]),
         ..PhaseResult::default()
     }
+}
+
+/// A mix tells its gets from its puts.
+fn mixed_parts(phase: &Phase, all: &Latency) -> BTreeMap<String, Latency> {
+    let sorts = if phase.kind == Kind::Mixed { &["get", "put"][..] } else { &[] };
+    sorts.iter().map(|s| (s.to_string(), all.clone())).collect()
 }
 
 /// The report.

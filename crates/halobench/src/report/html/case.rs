@@ -8,9 +8,11 @@ use super::grid;
 use crate::report::figures::Figures;
 use crate::report::groups::Family;
 use crate::report::metrics::{METRICS, NULL, index};
-use crate::report::stats::{range, spread};
-use crate::report::units::ratio;
+use crate::report::stats::{median, range, spread};
+use crate::report::units::{duration, ratio};
 use crate::report::words;
+use crate::spec::Latency;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The card of a case.
@@ -38,8 +40,58 @@ pub fn card(o: &mut String, figures: &Figures<'_>, c: usize) {
     bars(o, figures, c, "Memory", note, &["anon_peak_mb", "file_peak_mb"]);
     bars(o, figures, c, "Reopening", "after a clean close", &["reopen_s"]);
     o.push_str("</div>\n");
+    parts(o, figures, c);
     table(o, figures, c);
     o.push_str("</article>\n");
+}
+
+/// Latencies of each sort of operation, where a phase has several: medians of the rounds.
+fn parts(o: &mut String, figures: &Figures<'_>, c: usize) {
+    let sound = |e: usize| figures.results(c, e).filter(move |_| !figures.is_void(c, e)).map(|(_, p)| p);
+    let columns = grid::columns(figures);
+    let sorts: BTreeSet<&str> =
+        columns.iter().flat_map(|&e| sound(e)).flat_map(|p| p.parts.keys().map(String::as_str)).collect();
+    if sorts.is_empty() {
+        return;
+    }
+    let name = esc(figures.places[c].name);
+    let _ = write!(
+        o,
+        "<details><summary>Latency by sort of operation</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"Latencies of {name} by sort of operation\"><table class=\"plain\"><caption class=\"unseen\">Latencies of \
+         {name} by sort of operation</caption><thead><tr><th scope=\"col\">operation</th><th scope=\"col\">engine</th>"
+    );
+    let columns_of = ["p50", "p99", "p99.9", "max"];
+    for title in columns_of {
+        let _ = write!(o, "<th scope=\"col\" class=\"n\">{title}</th>");
+    }
+    o.push_str("</tr></thead><tbody>\n");
+    for sort in sorts {
+        for &e in &columns {
+            let found: Vec<&Latency> =
+                sound(e).filter_map(|p| p.parts.get(sort)).filter(|l| l.samples > 0).collect();
+            if found.is_empty() {
+                continue;
+            }
+            let _ = write!(
+                o,
+                "<tr><th scope=\"row\">{}</th><td><span class=\"e{e} tag\">{}</span></td>",
+                esc(sort),
+                esc(&figures.report.engines[e].name)
+            );
+            let of: [fn(&Latency) -> u64; 4] = [|l| l.p50_ns, |l| l.p99_ns, |l| l.p999_ns, |l| l.max_ns];
+            for ns in of {
+                let values: Vec<f64> = found.iter().map(|l| ns(l) as f64).collect();
+                let _ = write!(
+                    o,
+                    "<td class=\"n\">{}</td>",
+                    median(&values).map_or_else(|| "–".into(), duration)
+                );
+            }
+            o.push_str("</tr>\n");
+        }
+    }
+    o.push_str("</tbody></table></div></details>\n");
 }
 
 fn has(figures: &Figures<'_>, c: usize, metric: &str) -> bool {

@@ -53,8 +53,10 @@ pub fn page(report: &Report) -> String {
     head(o, &figures, &title);
     put(o, "<main>\n");
     navigation(o, &groups, !families.is_empty(), terms::has_troubles(report));
+    put(o, "<div class=\"overview\">\n");
     grid::section(o, &figures, &groups);
     grid::scores(o, &figures);
+    put(o, "</div>\n");
     terms::troubles(o, report);
     // The switches stay in sight as long as there are charts.
     put(o, "<div class=\"charts\">\n");
