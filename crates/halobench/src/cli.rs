@@ -196,6 +196,7 @@ fn bench(args: &RunArgs) -> Result<bool, String> {
             eprintln!("halobench: RocksDB will not run: {e}");
         }
     }
+    build_drivers(&job.engines);
     // Drawn only on a terminal.
     let bar = ProgressBar::new(0);
     bar.set_style(
@@ -237,13 +238,32 @@ fn fetch_rocksdb() -> Result<PathBuf, String> {
     path
 }
 
+/// Builds the drivers of these engines, unless that was done. Without the language's tools the rows say so, and the run
+/// goes on.
+fn build_drivers(engines: &[String]) {
+    for driver in driver::all() {
+        let wanted = driver.engines().iter().any(|guest| engines.iter().any(|e| e == guest.name));
+        if wanted && let Err(e) = driver.build(&mut |step| eprintln!("{} driver: {step}", driver.name())) {
+            eprintln!("halobench: the {} driver's engines will not run: {e}", driver.name());
+        }
+    }
+}
+
 fn setup() -> Result<bool, String> {
     let path = fetch_rocksdb()?;
     println!("RocksDB {}: {}", rocksdb::fetch::VERSION, path.display());
+    let mut all_well = true;
     for driver in driver::all() {
-        driver.build(&mut |step| eprintln!("{} driver: {step}", driver.name()))?;
+        // One language missing is no reason to leave out the next.
+        match driver.build(&mut |step| eprintln!("{} driver: {step}", driver.name())) {
+            Ok(()) => println!("{} driver: ready", driver.name()),
+            Err(e) => {
+                all_well = false;
+                println!("{} driver: {e}", driver.name());
+            }
+        }
     }
-    Ok(true)
+    Ok(all_well)
 }
 
 fn engines(rocksdb_lib: Option<PathBuf>) -> Result<bool, String> {
