@@ -42,10 +42,7 @@ const GUESTS: [Guest; 3] = [
     Guest {
         name: "mapdb",
         about: "MapDB, a B-link tree in a mapped file, in Java",
-        classes: &[
-            (Durability::None, "no transactions"),
-            (Durability::Sync, "transactionEnable"),
-        ],
+        classes: &[(Durability::None, "no transactions"), (Durability::Sync, "transactionEnable")],
     },
     Guest {
         name: "null-java",
