@@ -6,7 +6,7 @@ use halobench::run::{Job, run};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -300,4 +300,34 @@ fn an_interrupted_test_of_durability_says_how_far_it_came() {
     assert!(printed.contains("lmdb sync: stopped before\n"), "{printed}");
     assert_eq!(interrupted(&args, &["gINT", "gINT"]).0, Some(130));
     assert_eq!(interrupted(&args, &["KILL"]).0, None);
+}
+
+#[test]
+fn an_interrupted_suite_keeps_and_shows_what_it_has() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let parent = Command::new(env!("CARGO_BIN_EXE_halobench"))
+        .args(["run", "--suite", "threads", "-e", "null,lmdb", "-o", "30000", "--rounds", "1000", "--out"])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let result = out.join("result.json");
+    let start = Instant::now();
+    while !halobench::report::Report::load(&result).is_ok_and(|r| r.runs.len() > 3) {
+        assert!(start.elapsed() < Duration::from_secs(120), "no results are kept");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &parent.id().to_string()]).status().unwrap().success());
+    let ended = parent.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted: these are the figures of"), "{said}");
+    assert!(said.contains("threads-write-t1"), "{said}");
+    let report = halobench::report::Report::load(&result).unwrap();
+    assert!(report.interrupted && report.runs.iter().all(|r| r.error.is_none()));
+    assert!(out.join("report.html").is_file());
+    assert!(!out.join("databases").exists(), "no database is left");
 }

@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/halocline/halocline/crates/halobench/drivers/go/child"
 	"github.com/halocline/halocline/crates/halobench/drivers/go/durability"
 	"github.com/halocline/halocline/crates/halobench/drivers/go/engine"
 	"github.com/halocline/halocline/crates/halobench/drivers/go/spec"
+	"github.com/halocline/halocline/crates/halobench/drivers/go/workload"
 )
 
 func main() { os.Exit(run()) }
@@ -39,6 +41,10 @@ func run() int {
 		return 2
 	}
 	go watchParent(in, plan.Dir)
+	if program, err := os.Executable(); err == nil {
+		// The lab puts it beside the program.
+		workload.ProseFile = filepath.Join(filepath.Dir(program), "prose.txt")
+	}
 	if err := child.Run(&plan, engine.Open, say); err != nil {
 		_ = fail(err)
 		return 1

@@ -252,7 +252,7 @@ pub const SUITES: &[Suite] = &[
         threads: 4,
         rounds: 3,
         skip_slow: 300.0,
-        engines: MAIN,
+        engines: &["halocline", "rocksdb", "rocksdb-blob", "lmdb", "null"],
         cases: values::cases,
     },
     Suite {

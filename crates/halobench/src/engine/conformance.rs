@@ -29,17 +29,22 @@ impl Place {
     }
 
     fn open(&self) -> Box<dyn Engine> {
-        let config = Config {
-            // Small, so that tables are written and merged.
-            write_buffer: 256 << 10,
-            cache: 4 << 20,
-            durability: self.durability,
-            compression: Compression::Lz4,
-            threads: 4,
-            expected_bytes: 16 << 20,
-            rocksdb_lib: None,
-        };
-        self.entry.open(self.dir.path(), &config).unwrap_or_else(|e| panic!("opening {}: {e}", self.name()))
+        self.entry
+            .open(self.dir.path(), &config(self.durability))
+            .unwrap_or_else(|e| panic!("opening {}: {e}", self.name()))
+    }
+}
+
+/// Small, so that tables are written and merged.
+fn config(durability: Durability) -> Config {
+    Config {
+        write_buffer: 256 << 10,
+        cache: 4 << 20,
+        durability,
+        compression: Compression::Lz4,
+        threads: 4,
+        expected_bytes: 16 << 20,
+        rocksdb_lib: None,
     }
 }
 
@@ -451,4 +456,60 @@ fn every_class_keeps_what_was_committed_before_a_clean_close() {
             engine.close().unwrap();
         }
     });
+}
+
+/// Tells a process started by the test below which engine, class and folder to write to before it kills itself.
+const VICTIM: &str = "HALOBENCH_TEST_VICTIM";
+
+#[test]
+fn what_was_committed_survives_a_kill_in_every_class_that_says_so() {
+    if let Ok(told) = std::env::var(VICTIM) {
+        die_while_writing(&told);
+    }
+    each(|place| {
+        for &(durability, _) in place.entry.classes {
+            if durability == Durability::None {
+                continue;
+            }
+            let name = place.name();
+            let place =
+                Place { entry: registry::find(name).unwrap(), dir: tempfile::tempdir().unwrap(), durability };
+            let told = serde_json::to_string(&(name, durability, place.dir.path())).unwrap();
+            let status = std::process::Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "engine::conformance::what_was_committed_survives_a_kill_in_every_class_that_says_so",
+                ])
+                .env(VICTIM, told)
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL), "{name}");
+            let engine = place.open();
+            let mut s = engine.session().unwrap();
+            for i in 0..40 {
+                assert_eq!(
+                    get(&mut *s, &key(i)).as_deref(),
+                    Some(&b"kept"[..]),
+                    "{name}, {durability:?}, {i}"
+                );
+            }
+            drop(s);
+            engine.close().unwrap();
+        }
+    });
+}
+
+/// Commits, and ends the process at once by a signal that nothing catches.
+fn die_while_writing(told: &str) -> ! {
+    let (name, durability, dir): (String, Durability, std::path::PathBuf) =
+        serde_json::from_str(told).unwrap();
+    let engine = registry::find(&name).unwrap().open(&dir, &config(durability)).unwrap();
+    let mut s = engine.session().unwrap();
+    (0..30).for_each(|i| s.put(&key(i), b"kept").unwrap());
+    (30..40).for_each(|i| s.batch_put(&key(i), b"kept").unwrap());
+    s.commit().unwrap();
+    // SAFETY: a system call without pointers.
+    unsafe { libc::raise(libc::SIGKILL) };
+    unreachable!("SIGKILL is never handled")
 }

@@ -19,6 +19,7 @@ mod redb;
 pub mod registry;
 pub mod rocksdb;
 mod sled;
+mod splinterdb;
 mod sqlite;
 mod tidesdb;
 

@@ -1,7 +1,8 @@
 //! The engines by name, and how to get those that are not here.
 
 use super::{
-    Config, Durability, Engine, Result, fjall, halocline, lmdb, null, redb, rocksdb, sled, sqlite, tidesdb,
+    Config, Durability, Engine, Result, fjall, halocline, lmdb, null, redb, rocksdb, sled, splinterdb,
+    sqlite, tidesdb,
 };
 use crate::driver::{self, Driver};
 use clap::ValueEnum;
@@ -152,6 +153,7 @@ pub fn all() -> Vec<Entry> {
     ];
     all.splice(1..1, rocksdb::entries());
     all.extend(tidesdb::entries());
+    all.push(splinterdb::entry());
     all.extend(rust_and_sqlite());
     for driver in driver::all() {
         all.extend(driver.engines().iter().map(|e| Entry {

@@ -20,8 +20,6 @@ pub struct Metric {
     pub unit: Unit,
     /// Whether more of it is better.
     pub more_is_better: bool,
-    /// Whether it is a matter of a whole database and told with its last case.
-    pub closing: bool,
     value: fn(&Run, &PhaseResult) -> Option<f64>,
 }
 
@@ -41,7 +39,7 @@ const fn cost(
     unit: Unit,
     value: fn(&Run, &PhaseResult) -> Option<f64>,
 ) -> Metric {
-    Metric { name, label, help, unit, more_is_better: false, closing: false, value }
+    Metric { name, label, help, unit, more_is_better: false, value }
 }
 
 /// All metrics, throughput first.
@@ -52,7 +50,6 @@ pub const METRICS: &[Metric] = &[
         help: "Operations a second, from the first thread's start to the last one's end.",
         unit: Unit::Rate,
         more_is_better: true,
-        closing: false,
         value: |_, p| (p.ops > 0).then_some(p.ops_per_s),
     },
     cost("p50_us", "latency p50", "Half of the operations took no longer.", Unit::Micros, |_, p| {
@@ -117,41 +114,40 @@ pub const METRICS: &[Metric] = &[
         Unit::Mib,
         |_, p| (p.memory.anon > 0).then(|| p.memory.file as f64 / MIB),
     ),
+    cost(
+        "space_amp_closed",
+        "space, closed",
+        "Allocated blocks over bytes of live keys and values, after a clean close.",
+        Unit::Times,
+        |r, p| {
+            let end = r.ending.as_ref().filter(|_| is_last(r, p))?;
+            over(end.space.allocated as f64, end.live_bytes as f64)
+        },
+    ),
+    cost(
+        "write_amp_closed",
+        "write amplification, closed",
+        "Bytes made dirty over bytes written, from the first open to the close.",
+        Unit::Times,
+        |r, p| {
+            let end = r.ending.as_ref().filter(|_| is_last(r, p))?;
+            over(end.usage.write_bytes as f64, end.user_bytes as f64)
+        },
+    ),
+    cost(
+        "reopen_s",
+        "reopening",
+        "From the call to the open database, after a clean close.",
+        Unit::Seconds,
+        |r, p| Some(r.ending.as_ref().filter(|_| is_last(r, p))?.reopen_s),
+    ),
     Metric {
-        closing: true,
-        ..cost(
-            "space_amp_closed",
-            "space, closed",
-            "Allocated blocks over bytes of live keys and values, after a clean close.",
-            Unit::Times,
-            |r, p| {
-                let end = r.ending.as_ref().filter(|_| is_last(r, p))?;
-                over(end.space.allocated as f64, end.live_bytes as f64)
-            },
-        )
-    },
-    Metric {
-        closing: true,
-        ..cost(
-            "write_amp_closed",
-            "write amplification, closed",
-            "Bytes made dirty over bytes written, from the first open to the close.",
-            Unit::Times,
-            |r, p| {
-                let end = r.ending.as_ref().filter(|_| is_last(r, p))?;
-                over(end.usage.write_bytes as f64, end.user_bytes as f64)
-            },
-        )
-    },
-    Metric {
-        closing: true,
-        ..cost(
-            "reopen_s",
-            "reopening",
-            "From the call to the open database, after a clean close.",
-            Unit::Seconds,
-            |r, p| Some(r.ending.as_ref().filter(|_| is_last(r, p))?.reopen_s),
-        )
+        name: "background_per_s",
+        label: "writes in the background",
+        help: "Writes a second of the threads that write while a phase of reads goes on.",
+        unit: Unit::Rate,
+        more_is_better: true,
+        value: |_, p| if p.background_ops > 0 { over(p.background_ops as f64, p.seconds) } else { None },
     },
 ];
 

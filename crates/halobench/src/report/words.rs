@@ -208,12 +208,31 @@ pub fn verdict(figures: &Figures<'_>) -> String {
         [] => text += "; it loses none.",
         lost => {
             let few: Vec<String> =
-                lost.iter().take(4).map(|(case, r, to)| format!("{case} ({} of {to})", ratio(*r))).collect();
-            let more = if lost.len() > 4 { format!(" and {} more", lost.len() - 4) } else { String::new() };
+                lost.iter().take(3).map(|(case, r, to)| format!("{case} ({} of {to})", ratio(*r))).collect();
+            let more = if lost.len() > 3 { format!(" and {} more", lost.len() - 3) } else { String::new() };
             text += &format!("; it loses {}: {}{more}.", lost.len(), few.join(", "));
         }
     }
-    text
+    text + &behind(figures, subject)
+}
+
+/// The metrics but throughput in which most cases are lost, at most three.
+fn behind(figures: &Figures<'_>, subject: usize) -> String {
+    let mut lost: Vec<(&str, usize, usize)> = (1..METRICS.len())
+        .map(|m| {
+            let s = score(figures, m, subject);
+            (METRICS[m].label, s.lost.len(), s.won.len() + s.even.len() + s.lost.len())
+        })
+        .filter(|(_, lost, _)| *lost > 0)
+        .collect();
+    // By share; of equal ones the first.
+    lost.sort_by(|a, b| (b.1 * a.2).cmp(&(a.1 * b.2)));
+    let few: Vec<String> =
+        lost.iter().take(3).map(|(label, n, of)| format!("{label} ({n} of {of})")).collect();
+    match few.as_slice() {
+        [] => String::new(),
+        _ => format!(" By other figures it is most often behind the best in {}.", few.join(", ")),
+    }
 }
 
 /// What the marks of a grid mean.

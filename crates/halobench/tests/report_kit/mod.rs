@@ -13,6 +13,7 @@ use halobench::workload::{Order, Pattern};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Would start a script, if a page let it.
 pub const HOSTILE: &str = "</script><img src=x onerror=\"document.title='broken'\"><!--";
@@ -102,8 +103,22 @@ impl Draw {
     }
 }
 
-/// Latencies around a middle, with a tail; as a histogram and as the percentiles drawn from it.
-fn latency(draw: &mut Draw, middle_ns: f64, per_batch: bool) -> (Latency, String) {
+/// Latencies around a middle, with a tail: as the percentiles and as the histogram. Middles are rounded to a sixteenth
+/// of an octave, and each histogram is made once.
+#[derive(Default)]
+struct Latencies(BTreeMap<i32, (Latency, String)>);
+
+impl Latencies {
+    fn around(&mut self, middle_ns: f64, per_batch: bool) -> (Latency, String) {
+        let step = (middle_ns.log2() * 16.0).round() as i32;
+        let (latency, histogram) = self.0.entry(step).or_insert_with(|| make(step));
+        (Latency { per_batch, ..latency.clone() }, histogram.clone())
+    }
+}
+
+fn make(step: i32) -> (Latency, String) {
+    let middle_ns = (f64::from(step) / 16.0).exp2();
+    let mut draw = Draw(step as u64);
     let mut h = Histogram::<u64>::new(3).unwrap();
     for _ in 0..3000 {
         let x: f64 = draw.next();
@@ -113,8 +128,7 @@ fn latency(draw: &mut Draw, middle_ns: f64, per_batch: bool) -> (Latency, String
     let mut bytes = Vec::new();
     V2Serializer::new().serialize(&h, &mut bytes).unwrap();
     let at = |q| h.value_at_quantile(q);
-    let l = Latency {
-        per_batch,
+    let latency = Latency {
         samples: h.len(),
         p50_ns: at(0.5),
         p95_ns: at(0.95),
@@ -124,13 +138,20 @@ fn latency(draw: &mut Draw, middle_ns: f64, per_batch: bool) -> (Latency, String
         max_ns: h.max(),
         ..Latency::default()
     };
-    (l, STANDARD.encode(bytes))
+    (latency, STANDARD.encode(bytes))
 }
 
-fn result(draw: &mut Draw, case: &Case, phase: &Phase, engine: &str, speed: f64) -> PhaseResult {
+fn result(
+    draw: &mut Draw,
+    latencies: &mut Latencies,
+    case: &Case,
+    phase: &Phase,
+    engine: &str,
+    speed: f64,
+) -> PhaseResult {
     let rate = 2e6 * speed * (0.85 + 0.3 * draw.next());
     let seconds = 30.0;
-    let (latency, histogram) = latency(draw, 8e9 * phase.batch as f64 / rate, phase.batch > 1);
+    let (latency, histogram) = latencies.around(8e9 * phase.batch as f64 / rate, phase.batch > 1);
     let mut done = 0.0;
     let series = (1..=30u32)
         .map(|s| {
@@ -155,7 +176,6 @@ fn result(draw: &mut Draw, case: &Case, phase: &Phase, engine: &str, speed: f64)
         seconds,
         ops_per_s: rate,
         user_bytes: written,
-        latency,
         histogram: Some(histogram),
         series,
         usage: usage(amp),
@@ -168,16 +188,30 @@ fn result(draw: &mut Draw, case: &Case, phase: &Phase, engine: &str, speed: f64)
             usage: usage(amp * 1.5),
             space: space(0.7 + draw.next()),
         }),
+        parts: mixed_parts(phase, &latency),
+        latency,
         read_digest: (phase.kind == Kind::Read).then(|| "00c0ffee00c0ffee".into()),
         stats: BTreeMap::from([("levels".into(), "5".into()), ("note".into(), HOSTILE.into())]),
         ..PhaseResult::default()
     }
 }
 
+/// A mix tells its gets from its puts.
+fn mixed_parts(phase: &Phase, all: &Latency) -> BTreeMap<String, Latency> {
+    let sorts = if phase.kind == Kind::Mixed { &["get", "put"][..] } else { &[] };
+    sorts.iter().map(|s| (s.to_string(), all.clone())).collect()
+}
+
 /// The report.
 pub fn large() -> Report {
+    static MADE: LazyLock<Report> = LazyLock::new(build);
+    MADE.clone()
+}
+
+fn build() -> Report {
     let cases = cases();
     let mut draw = Draw(1);
+    let mut latencies = Latencies::default();
     let mut runs = Vec::new();
     for round in 0..3 {
         for (i, case) in cases.iter().enumerate() {
@@ -185,7 +219,8 @@ pub fn large() -> Report {
                 // Each case suits some engines more than others.
                 let speed = speed * if (i * 7 + e * 5) % 11 < 2 && e > 0 { 6.0 } else { 1.0 };
                 let phases = case.phases.iter().filter(|p| !p.case.is_empty());
-                let phases = phases.map(|p| result(&mut draw, case, p, engine, speed)).collect();
+                let phases =
+                    phases.map(|p| result(&mut draw, &mut latencies, case, p, engine, speed)).collect();
                 let ending = Ending {
                     reopen_s: 0.01 + draw.next() * 0.2,
                     space: Space { allocated: 90 << 20, ..Space::default() },

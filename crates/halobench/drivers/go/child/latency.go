@@ -34,8 +34,12 @@ func newRecorder(every uint64) *recorder {
 	return &recorder{hdrhistogram.New(1, longest, 3), max(every, 1), 1}
 }
 
-// begin is the time before a call, or -1 if it is not this call's turn.
-func (r *recorder) begin() int64 {
+// begin is the time before a call, or -1 if it is not this call's turn. In an open loop (p is not nil) it always is,
+// and its time began when it was due.
+func (r *recorder) begin(p *pace) int64 {
+	if p != nil {
+		return p.due
+	}
 	r.until--
 	if r.until > 0 {
 		return -1
@@ -66,27 +70,38 @@ func percentiles(h *hdrhistogram.Histogram, perBatch bool) spec.Latency {
 	if h.TotalCount() == 0 {
 		return spec.Latency{PerBatch: perBatch}
 	}
-	at := func(q float64) uint64 { return uint64(h.ValueAtQuantile(q)) }
-	mean := h.Mean()
-	if math.IsNaN(mean) || math.IsInf(mean, 0) {
-		mean = 0
+	// The library rounds a quantile to the nearest sample; the lab, as HDR histograms elsewhere, takes the next one up.
+	at := func(q float64) uint64 {
+		n := float64(h.TotalCount())
+		return uint64(h.ValueAtPercentile(100 * math.Ceil(q*n) / n))
+	}
+	finite := func(x float64) float64 {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return 0
+		}
+		return x
 	}
 	return spec.Latency{
 		PerBatch: perBatch,
 		Samples:  uint64(h.TotalCount()),
-		MeanNs:   mean,
-		P50Ns:    at(50),
-		P95Ns:    at(95),
-		P99Ns:    at(99),
-		P999Ns:   at(99.9),
-		P9999Ns:  at(99.99),
+		MeanNs:   finite(h.Mean()),
+		StddevNs: finite(h.StdDev()),
+		MinNs:    uint64(h.Min()),
+		P50Ns:    at(0.5),
+		P95Ns:    at(0.95),
+		P99Ns:    at(0.99),
+		P999Ns:   at(0.999),
+		P9999Ns:  at(0.9999),
 		MaxNs:    uint64(h.Max()),
 	}
 }
 
 // encode is the histogram's V2 encoding, not compressed, in base64. The library makes the compressed encoding only:
-// eight bytes of header, then this one through zlib.
+// eight bytes of header, then this one through zlib. Empty if the histogram is.
 func encode(h *hdrhistogram.Histogram) (string, error) {
+	if h.TotalCount() == 0 {
+		return "", nil
+	}
 	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return "", fmt.Errorf("encoding a histogram: %w", err)

@@ -1,49 +1,55 @@
 package child
 
 import (
+	"runtime"
+	"sync/atomic"
 	"time"
 
-	"github.com/halocline/halocline/crates/halobench/drivers/go/spec"
+	"github.com/halocline/halocline/crates/halobench/drivers/go/workload"
 )
 
-// pace says when a thread's operations are due in an open loop, and when a phase's time has run out.
+// nap is the longest sleep between two looks at whether all is over.
+const nap = 20 * time.Millisecond
+
+// pace is the schedule of one thread of an open loop. Moments are absolute: one late operation does not move the next, so
+// that the wait of those behind a stall is measured. Moments are nanoseconds since epoch.
 type pace struct {
-	// Neither a rate nor an end.
-	free bool
-	// Nanoseconds between two operations of this thread, and before its first one; 0 in a closed loop.
-	interval, offset float64
-	limit            int64
-	began            int64
+	arrivals workload.Arrivals
+	alarm    alarm
+	start    int64
+	dueS     float64
+	due      int64
+	lag      int64
 }
 
-func newPace(phase *spec.Phase, thread int) pace {
-	p := pace{free: phase.Rate <= 0 && phase.Seconds <= 0}
-	if phase.Rate > 0 {
-		p.interval = 1e9 * float64(phase.Threads) / phase.Rate
-		p.offset = 1e9 * float64(thread) / phase.Rate
-	}
-	if phase.Seconds > 0 {
-		p.limit = int64(phase.Seconds * 1e9)
-	}
-	return p
-}
-
-func (p *pace) start() { p.began = nanos() }
-
-// wait waits until the operation behind done others is due: the moment when it was, or -1 in a closed loop. False
-// once time has run out.
-func (p *pace) wait(done uint64) (due int64, more bool) {
-	due = -1
+// newPace is a schedule that begins now.
+func newPace(arrivals workload.Arrivals) (*pace, error) {
+	alarm, err := newAlarm()
 	now := nanos()
-	if p.interval > 0 {
-		due = p.began + int64(p.offset+float64(done)*p.interval)
-		if p.limit > 0 && due-p.began >= p.limit {
-			return due, false
+	return &pace{arrivals: arrivals, alarm: alarm, start: now, due: now}, err
+}
+
+// wait waits until the batch operations from j on are due; false if over came true meanwhile.
+func (p *pace) wait(j, batch uint64, over *atomic.Bool) (bool, error) {
+	p.dueS += p.arrivals.Gap(j, batch)
+	p.due = p.start + int64(min(p.dueS, 1e9)*1e9)
+	for {
+		if over.Load() {
+			return false, nil
 		}
-		for now < due {
-			time.Sleep(time.Duration(due - now))
-			now = nanos()
+		now := nanos()
+		if now >= p.due {
+			p.lag = max(p.lag, now-p.due)
+			return true, nil
+		}
+		if left := time.Duration(p.due - now); left > time.Microsecond {
+			if err := p.alarm.sleep(min(left, nap)); err != nil {
+				return false, err
+			}
+		} else {
+			runtime.Gosched()
 		}
 	}
-	return due, p.limit == 0 || now-p.began < p.limit
 }
+
+func (p *pace) close() error { return p.alarm.close() }

@@ -2,6 +2,7 @@ package child
 
 import (
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -99,18 +100,21 @@ type progress struct {
 	_    [120]byte
 }
 
-// sample samples memory and progress until stop is closed: the peaks and the series, a point a second and one at the
-// end.
-func sample(all []progress, stop <-chan struct{}) (spec.Memory, []spec.Point) {
+// sample samples memory and progress until stop is closed: the peaks and the series. Sets over after so many seconds,
+// unless these are 0.
+func sample(all []progress, stop <-chan struct{}, seconds float64, over *atomic.Bool) (spec.Memory, []spec.Point) {
 	start := time.Now()
 	peak := memory()
-	series := []spec.Point{}
-	next := 1.0
+	var s series
 	done := func() (sum uint64) {
 		for i := range all {
 			sum += all[i].done.Load()
 		}
 		return sum
+	}
+	var end <-chan time.Time
+	if seconds > 0 {
+		end = time.After(time.Duration(min(seconds, 1e9) * 1e9))
 	}
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -118,16 +122,54 @@ func sample(all []progress, stop <-chan struct{}) (spec.Memory, []spec.Point) {
 		select {
 		case <-stop:
 			stopped = true
+		case <-end:
+			over.Store(true)
 		case <-tick.C:
 		}
 		now := memory()
 		peak.Anon = max(peak.Anon, now.Anon)
 		peak.File = max(peak.File, now.File)
 		peak.Shmem = max(peak.Shmem, now.Shmem)
-		if elapsed := time.Since(start).Seconds(); elapsed >= next {
-			series = append(series, spec.Point{Seconds: elapsed, Ops: done()})
-			next++
+		if !stopped {
+			s.at(time.Since(start).Seconds(), done)
 		}
 	}
-	return peak, append(series, spec.Point{Seconds: time.Since(start).Seconds(), Ops: done()})
+	return peak, append(s.points, spec.Point{Seconds: time.Since(start).Seconds(), Ops: done()})
+}
+
+const (
+	// Seconds between two points of a series, in its first minute and in one that is longer.
+	fine, coarse = 0.1, 1.0
+	minute       = 60.0
+)
+
+// series has points at even distances: fine ones, until there are too many.
+type series struct {
+	points []spec.Point
+	// Points taken, of this fineness.
+	taken    uint64
+	isCoarse bool
+}
+
+// at takes a point if one is due now.
+func (s *series) at(now float64, done func() uint64) {
+	step := fine
+	if !s.isCoarse && now > minute {
+		// Of each second's points the first one stays.
+		kept := s.points[:0:0]
+		for _, point := range s.points {
+			whole := math.Floor(point.Seconds)
+			if whole >= coarse && (len(kept) == 0 || math.Floor(kept[len(kept)-1].Seconds) < whole) {
+				kept = append(kept, point)
+			}
+		}
+		s.points, s.isCoarse, s.taken = kept, true, uint64(now/coarse)-1
+	}
+	if s.isCoarse {
+		step = coarse
+	}
+	if now >= float64(s.taken+1)*step {
+		s.points = append(s.points, spec.Point{Seconds: now, Ops: done()})
+		s.taken = uint64(now / step)
+	}
 }

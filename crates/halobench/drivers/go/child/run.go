@@ -17,6 +17,9 @@ type Opener func(name, dir string, config *spec.Config) (engine.Engine, error)
 
 // Run runs a plan, telling emit what happens.
 func Run(plan *spec.Plan, open Opener, emit func(spec.Event) error) error {
+	if err := checkPlan(plan); err != nil {
+		return err
+	}
 	g, err := newGenerator(plan.Set)
 	if err != nil {
 		return err
@@ -34,15 +37,11 @@ func Run(plan *spec.Plan, open Opener, emit func(spec.Event) error) error {
 	}
 	var ending spec.Ending
 	for i := range plan.Phases {
-		phase := &plan.Phases[i]
-		name := phase.Case
-		if name == "" {
-			name = "load"
-		}
+		name := phaseName(&plan.Phases[i])
 		if err := emit(spec.Event{Begin: &name}); err != nil {
 			return err
 		}
-		result, err := runPhase(plan, phase, e, g, expect, opened)
+		result, err := runPhase(plan, i, e, g, expect, opened)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

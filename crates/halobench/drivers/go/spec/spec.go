@@ -55,7 +55,7 @@ type Phase struct {
 	RangeSize uint32 `json:"range_size"`
 	Settle    bool   `json:"settle"`
 	Stream    uint64 `json:"stream"`
-	// Arrivals a second of all threads; 0 means a closed loop.
+	// Arrivals a second of all threads, an open loop; 0 means a closed one.
 	Rate float64 `json:"rate"`
 	// Ends the phase after so many seconds; 0 means no such end.
 	Seconds    float64     `json:"seconds"`
@@ -106,6 +106,8 @@ type Latency struct {
 	PerBatch bool    `json:"per_batch"`
 	Samples  uint64  `json:"samples"`
 	MeanNs   float64 `json:"mean_ns"`
+	StddevNs float64 `json:"stddev_ns"`
+	MinNs    uint64  `json:"min_ns"`
 	P50Ns    uint64  `json:"p50_ns"`
 	P95Ns    uint64  `json:"p95_ns"`
 	P99Ns    uint64  `json:"p99_ns"`
@@ -170,6 +172,7 @@ type PhaseResult struct {
 	Histogram     string             `json:"histogram,omitempty"`
 	Parts         map[string]Latency `json:"parts,omitempty"`
 	BackgroundOps uint64             `json:"background_ops,omitempty"`
+	LagS          float64            `json:"lag_s,omitempty"`
 	Series        []Point            `json:"series"`
 	Usage         Usage              `json:"usage"`
 	Memory        Memory             `json:"memory"`

@@ -42,9 +42,12 @@ func NewKeys(encoding string, size int, n, seed uint64) (Keys, error) {
 	if !known {
 		return Keys{}, fmt.Errorf("this driver knows no key encoding %q", encoding)
 	}
-	least := 16
-	if e == Ordered {
+	least := 8
+	switch e {
+	case Ordered:
 		least = 16 - bits.LeadingZeros64(max(n, 1))/4
+	case UUID:
+		least = 16
 	}
 	if size < least || size > 511 {
 		return Keys{}, fmt.Errorf("keys of %d bytes: this pattern needs %d to 511 bytes", size, least)
@@ -57,11 +60,19 @@ func (k *Keys) Size() int { return k.size }
 
 // Encode writes the key of id into out, which has Size bytes.
 func (k *Keys) Encode(id uint64, out []byte) {
-	if k.encoding == UUID {
+	switch {
+	case k.encoding == UUID:
 		k.encodeUUID(id, out)
-		return
+	case k.encoding == Ordered || k.size >= 16:
+		hexPadded(k.SortKey(id), out)
+	default:
+		// All 64 bits are needed, and their digits do not fit.
+		pad := len(out) - 8
+		for i := range out[:pad] {
+			out[i] = '0'
+		}
+		binary.BigEndian.PutUint64(out[pad:], k.SortKey(id))
 	}
-	hexPadded(k.SortKey(id), out)
 }
 
 // Decode is the id whose key this is, if it is one. The id may lie outside the data set.
@@ -72,7 +83,17 @@ func (k *Keys) Decode(key []byte) (uint64, bool) {
 	if k.encoding == UUID {
 		return k.decodeUUID(key)
 	}
-	x, ok := unhexPadded(key)
+	var x uint64
+	ok := true
+	if k.encoding == Ordered || k.size >= 16 {
+		x, ok = unhexPadded(key)
+	} else {
+		pad := len(key) - 8
+		for _, b := range key[:pad] {
+			ok = ok && b == '0'
+		}
+		x = binary.BigEndian.Uint64(key[pad:])
+	}
 	if !ok {
 		return 0, false
 	}

@@ -1,10 +1,8 @@
 package workload
 
 import (
-	"cmp"
 	"fmt"
 	"math/bits"
-	"slices"
 )
 
 // Order is the order in which operations visit ids.
@@ -41,13 +39,14 @@ type Ops struct {
 	order    Order
 	n, count uint64
 	list     []uint32
+	draws    uint64
 	coins    uint64
 }
 
 // NewOps has count operations over n ids. Phases of one run differ by stream.
 func NewOps(order Order, n, count, seed, stream uint64) *Ops {
-	o := &Ops{order: order, n: n, count: count, coins: Stream(seed, 17+2*stream)}
 	draws := Stream(seed, 16+2*stream)
+	o := &Ops{order: order, n: n, count: count, draws: draws, coins: Stream(seed, 17+2*stream)}
 	permutation := NewPermutation(n, Stream(seed, 4))
 	if order > Down {
 		o.list = make([]uint32, count)
@@ -70,12 +69,26 @@ func NewOps(order Order, n, count, seed, stream uint64) *Ops {
 	return o
 }
 
+// Evenly has count operations over n ids, drawn evenly: the same as the order Uniform, but each id is computed when it
+// is asked for, so that it holds no memory.
+func Evenly(n, count, seed, stream uint64) *Ops {
+	o := NewOps(Up, n, 0, seed, stream)
+	o.order, o.count = Uniform, count
+	return o
+}
+
+// IDs is how many ids they visit.
+func (o *Ops) IDs() uint64 { return o.n }
+
 // Count is the number of operations.
 func (o *Ops) Count() uint64 { return o.count }
 
 // ID is the id of operation j.
 func (o *Ops) ID(j uint64) uint64 {
 	if o.order > Down {
+		if o.list == nil {
+			return Reduce(At(o.draws, j), o.n)
+		}
 		return uint64(o.list[j])
 	}
 	if j >= o.n {
@@ -95,6 +108,16 @@ func (o *Ops) Share(t, threads int) Stretch {
 	return Stretch{share(o.count, t, threads), share(o.count, t+1, threads)}
 }
 
+// Did has the operations that each of so many threads did, from how many they are.
+func (o *Ops) Did(counts []uint64) []Stretch {
+	did := make([]Stretch, len(counts))
+	for t, count := range counts {
+		start := o.Share(t, len(counts)).Start
+		did[t] = Stretch{start, start + count}
+	}
+	return did
+}
+
 func share(count uint64, t, threads int) uint64 {
 	hi, lo := bits.Mul64(count, uint64(t))
 	q, _ := bits.Div64(hi, lo, uint64(threads))
@@ -103,72 +126,3 @@ func share(count uint64, t, threads int) uint64 {
 
 // Memory is the number of bytes held.
 func (o *Ops) Memory() int { return cap(o.list) * 4 }
-
-// Ranges knows where each range of a phase must end, when all keys are present.
-type Ranges struct {
-	last    []uint32
-	shorter map[uint64]uint32
-	size    uint32
-}
-
-// NewRanges has the ends of ranges of size >= 1 entries that start at the ids of ops, and go backward if so asked.
-func NewRanges(ops *Ops, keys *Keys, size uint32, backward bool) *Ranges {
-	type placed struct {
-		key uint64
-		id  uint32
-	}
-	var order []placed
-	var rank []uint32
-	if !keys.InOrder() {
-		order = make([]placed, ops.n)
-		for id := range order {
-			order[id] = placed{keys.SortKey(uint64(id)), uint32(id)}
-		}
-		slices.SortFunc(order, func(a, b placed) int {
-			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id))
-		})
-		rank = make([]uint32, ops.n)
-		for place, p := range order {
-			rank[p.id] = uint32(place)
-		}
-	}
-	r := &Ranges{last: make([]uint32, ops.count), shorter: map[uint64]uint32{}, size: size}
-	for j := range ops.count {
-		start := ops.ID(j)
-		if rank != nil {
-			start = uint64(rank[start])
-		}
-		var end, seen uint64
-		if backward {
-			seen = min(uint64(size), start+1)
-			end = start + 1 - seen
-		} else {
-			seen = min(uint64(size), ops.n-start)
-			end = start + seen - 1
-		}
-		if seen < uint64(size) {
-			r.shorter[j] = uint32(seen)
-		}
-		if order != nil {
-			end = uint64(order[end].id)
-		}
-		r.last[j] = uint32(end)
-	}
-	return r
-}
-
-// Last is the id at which operation j ends.
-func (r *Ranges) Last(j uint64) uint64 { return uint64(r.last[j]) }
-
-// Count is the number of entries that operation j sees.
-func (r *Ranges) Count(j uint64) uint32 {
-	if len(r.shorter) > 0 {
-		if n, ok := r.shorter[j]; ok {
-			return n
-		}
-	}
-	return r.size
-}
-
-// Memory is the number of bytes held, roughly.
-func (r *Ranges) Memory() int { return cap(r.last)*4 + len(r.shorter)*24 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
 )
 
 // ValueKind is what values are made of.
@@ -16,11 +17,24 @@ const (
 	Ramp
 	Text
 	JSON
+	Prose
 )
 
 var valueKinds = map[string]ValueKind{
-	"half": Half, "incompressible": Incompressible, "ramp": Ramp, "text": Text, "json": JSON,
+	"half": Half, "incompressible": Incompressible, "ramp": Ramp, "text": Text, "json": JSON, "prose": Prose,
 }
+
+// isText tells whether it is printable, its tag too.
+func (k ValueKind) isText() bool { return k == Text || k == JSON || k == Prose }
+
+// ProseFile is the file that prose is read from: a copy of crates/halobench/assets/prose.txt.
+var ProseFile = "prose.txt"
+
+const (
+	proseLen = 131_072
+	// poolMax is the most bytes of a pool, and of a value that is one piece of it.
+	poolMax = 64 << 20
+)
 
 // Verdict is what a value read turned out to be.
 type Verdict int
@@ -45,6 +59,8 @@ type Values struct {
 	tagLen int
 	pieces uint64
 	pool   []byte
+	// If not 0, the pool is a ring, and values begin at multiples of this.
+	ringStep uint64
 }
 
 // NewValues makes values of size bytes.
@@ -53,40 +69,63 @@ func NewValues(kind string, size int, seed uint64) (*Values, error) {
 	if !known {
 		return nil, fmt.Errorf("this driver knows no value kind %q", kind)
 	}
-	poolLen := min(max(1024*size, 1<<20), 64<<20)
-	pieces := max(poolLen/max(size, 1), 1)
-	poolSeed := Stream(seed, 3)
-	var pool []byte
-	switch k {
-	case Ramp:
-		pool = make([]byte, size+256)
-		for i := range pool {
-			pool[i] = byte(i)
-		}
-	case Incompressible:
-		pool = randomBytes(make([]byte, 0, pieces*size+8), pieces*size, poolSeed, new(uint64))
-	case Half:
-		pool = make([]byte, 0, pieces*size+8)
-		draw := new(uint64)
-		half := (size + 1) / 2
-		for range pieces {
-			start := len(pool)
-			pool = randomBytes(pool, start+half, poolSeed, draw)
-			pool = append(pool, pool[start:start+size-half]...)
-		}
-	case Text:
-		pool = textPool(pieces*size, poolSeed)
-	case JSON:
-		pool = jsonPool(pieces*size, poolSeed)
+	var ringStep uint64
+	switch {
+	case k == Prose:
+		ringStep = 1
+	case k != Ramp && size > poolMax:
+		ringStep = 8
+	}
+	piece := min(size, poolMax)
+	pieces := max(min(max(1024*piece, 1<<20), poolMax)/max(piece, 1), 1)
+	pool, err := newPool(k, size, piece, pieces, Stream(seed, 3))
+	if err != nil {
+		return nil, err
 	}
 	whole := 8
-	if k == Text || k == JSON {
+	if k.isText() {
 		whole = 16
 	}
 	return &Values{
 		kind: k, size: size, salt: Stream(seed, 2), versioned: k != Ramp && size >= whole,
-		tagLen: min(whole, size), pieces: uint64(pieces), pool: pool,
+		tagLen: min(whole, size), pieces: uint64(pieces), pool: pool, ringStep: ringStep,
 	}, nil
+}
+
+func newPool(k ValueKind, size, piece, pieces int, seed uint64) ([]byte, error) {
+	switch k {
+	case Ramp:
+		pool := make([]byte, size+256)
+		for i := range pool {
+			pool[i] = byte(i)
+		}
+		return pool, nil
+	case Prose:
+		pool, err := os.ReadFile(ProseFile)
+		if err == nil && len(pool) != proseLen {
+			err = fmt.Errorf("it has %d bytes, not %d", len(pool), proseLen)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading prose: %w", err)
+		}
+		return pool, nil
+	case Half:
+		pool := make([]byte, 0, pieces*piece+8)
+		draw := new(uint64)
+		half := (piece + 1) / 2
+		for range pieces {
+			start := len(pool)
+			pool = randomBytes(pool, start+half, seed, draw)
+			pool = append(pool, pool[start:start+piece-half]...)
+		}
+		return pool, nil
+	case Text:
+		return textPool(pieces*piece, seed), nil
+	case JSON:
+		return jsonPool(pieces*piece, seed), nil
+	default:
+		return randomBytes(make([]byte, 0, pieces*piece+8), pieces*piece, seed, new(uint64)), nil
+	}
 }
 
 // randomBytes extends pool to a length with draws, little endian, and drops the rest of the last one.
@@ -116,8 +155,13 @@ func (v *Values) piece(tag uint64) []byte {
 	return v.pool[i : i+v.size]
 }
 
+// ringStart is where in the ring the value with this tag begins.
+func (v *Values) ringStart(tag uint64) int {
+	return int(v.ringStep * Reduce(Mix(tag), uint64(len(v.pool))/v.ringStep))
+}
+
 func (v *Values) putTag(tag uint64, head *[16]byte) []byte {
-	if v.kind == Text || v.kind == JSON {
+	if v.kind.isText() {
 		putHex(tag, head[:])
 	} else {
 		binary.LittleEndian.PutUint64(head[:], tag)
@@ -132,7 +176,14 @@ func (v *Values) Fill(id, version uint64, out []byte) {
 		return
 	}
 	tag := v.tag(id, version)
-	copy(out, v.piece(tag))
+	if v.ringStep == 0 {
+		copy(out, v.piece(tag))
+	} else {
+		n := copy(out, v.pool[v.ringStart(tag):])
+		for n < v.size {
+			n += copy(out[n:], v.pool)
+		}
+	}
 	var head [16]byte
 	copy(out, v.putTag(tag, &head))
 }
@@ -146,11 +197,68 @@ func (v *Values) Is(id, version uint64, value []byte) bool {
 	if len(value) != v.size {
 		return false
 	}
-	tag := v.tag(id, version)
+	return v.matches(v.tag(id, version), value)
+}
+
+// matches tells whether a value, of the right length, is the one with this tag.
+func (v *Values) matches(tag uint64, value []byte) bool {
 	var head [16]byte
 	want := v.putTag(tag, &head)
 	n := len(want)
-	return bytes.Equal(value[:n], want) && bytes.Equal(value[n:], v.piece(tag)[n:])
+	if !bytes.Equal(value[:n], want) {
+		return false
+	}
+	if v.ringStep == 0 {
+		return bytes.Equal(value[n:], v.piece(tag)[n:])
+	}
+	at := (v.ringStart(tag) + n) % len(v.pool)
+	for n < v.size {
+		m := min(v.size-n, len(v.pool)-at)
+		if !bytes.Equal(value[n:n+m], v.pool[at:at+m]) {
+			return false
+		}
+		at, n = 0, n+m
+	}
+	return true
+}
+
+// Digest is the digest of the first value of id.
+func (v *Values) Digest(id uint64) uint64 {
+	if v.kind == Ramp || v.size < 24 {
+		value := make([]byte, v.size)
+		v.Fill(id, 0, value)
+		return Digest(value)
+	}
+	// The ends are all that it takes, and the tag is within the first sixteen bytes.
+	tag := v.tag(id, 0)
+	var head [16]byte
+	v.putTag(tag, &head)
+	var last [8]byte
+	if v.ringStep == 0 {
+		copy(last[:], v.piece(tag)[v.size-8:])
+	} else {
+		at := v.ringStart(tag) + v.size - 8
+		for i := range last {
+			last[i] = v.pool[(at+i)%len(v.pool)]
+		}
+	}
+	return digestOfEnds(binary.LittleEndian.Uint64(head[:]), binary.LittleEndian.Uint64(last[:]), v.size)
+}
+
+// Digest is the digest of one value that was read; digests are added up.
+func Digest(value []byte) uint64 {
+	n := len(value)
+	if n >= 8 {
+		return digestOfEnds(binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:]), n)
+	}
+	var padded [8]byte
+	copy(padded[:], value)
+	both := binary.LittleEndian.Uint64(padded[:])
+	return digestOfEnds(both, both, n)
+}
+
+func digestOfEnds(first, last uint64, size int) uint64 {
+	return Mix(first + Mix(last) + uint64(size))
 }
 
 // Read finds out what a value of id is, and its version if that can be told.
@@ -165,7 +273,7 @@ func (v *Values) Read(id uint64, value []byte) (Verdict, uint64) {
 		return Wrong, 0
 	}
 	var tag uint64
-	if v.kind == Text || v.kind == JSON {
+	if v.kind.isText() {
 		var ok bool
 		if tag, ok = unhex(value[:16]); !ok {
 			return Wrong, 0
@@ -173,7 +281,7 @@ func (v *Values) Read(id uint64, value []byte) (Verdict, uint64) {
 	} else {
 		tag = binary.LittleEndian.Uint64(value)
 	}
-	if !bytes.Equal(value[v.tagLen:], v.piece(tag)[v.tagLen:]) {
+	if !v.matches(tag, value) {
 		return Wrong, 0
 	}
 	return Versioned, Unmix(tag) - Mix(id+v.salt)

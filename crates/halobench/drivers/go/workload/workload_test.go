@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"math"
+	"os"
 	"slices"
 	"testing"
 )
@@ -17,8 +18,11 @@ func TestUnmixInvertsMix(t *testing.T) {
 
 func TestEveryKeyDecodesToItsIDAndForeignOnesDoNot(t *testing.T) {
 	for name := range encodings {
-		for _, size := range []int{16, 20, 36, 40} {
-			keys, err := NewKeys(name, size, 1<<32, 42)
+		for _, size := range []int{8, 9, 15, 16, 20, 36, 40, 511} {
+			if name == "uuid" && size < 16 {
+				continue
+			}
+			keys, err := NewKeys(name, size, math.MaxUint32, 42)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +51,8 @@ func TestShortKeysAreRefusedWhereTheyWouldCollide(t *testing.T) {
 		n    uint64
 		ok   bool
 	}{
-		{"ordered", 8, 1_000_000, true}, {"ordered", 4, 1_000_000, false}, {"hashed", 8, 1000, false},
+		{"ordered", 8, 1_000_000, true}, {"ordered", 4, 1_000_000, false}, {"hashed", 8, 1000, true}, {"hashed", 7, 1000, false},
+		{"uuid", 15, 1000, false},
 		{"hashed", 512, 1000, false}, {"nonsense", 16, 1000, false},
 	} {
 		if _, err := NewKeys(c.name, c.size, c.n, 42); (err == nil) != c.ok {
@@ -57,8 +62,15 @@ func TestShortKeysAreRefusedWhereTheyWouldCollide(t *testing.T) {
 }
 
 func TestAValueIsItselfAndNothingElse(t *testing.T) {
+	ProseFile = "../../../assets/prose.txt"
+	if _, err := os.Stat(ProseFile); err != nil {
+		t.Skipf("SKIPPED: prose is not here: %v", err)
+	}
 	for name, kind := range valueKinds {
-		for _, size := range []int{1, 7, 8, 15, 16, 100, 1000} {
+		for _, size := range []int{1, 7, 8, 15, 16, 24, 100, 1000, 200_000} {
+			if size > 1000 && kind != Prose {
+				continue
+			}
 			values, err := NewValues(name, size, 42)
 			if err != nil {
 				t.Fatal(err)
@@ -82,6 +94,10 @@ func TestAValueIsItselfAndNothingElse(t *testing.T) {
 				}
 				if values.Is(id, 3, value) || values.Is(id, 3, value[1:]) {
 					t.Fatalf("%s %d: another value is taken for it", name, size)
+				}
+				values.Fill(id, 0, value)
+				if values.Digest(id) != Digest(value) {
+					t.Fatalf("%s %d: the digest is another", name, size)
 				}
 			}
 		}
@@ -175,19 +191,44 @@ func TestRangesEndWhereSortedKeysSay(t *testing.T) {
 		}
 		slices.SortFunc(sorted, bytes.Compare)
 		ops := NewOps(Uniform, 300, 200, 5, 0)
+		expect := NewExpect(300)
+		for id := range uint64(300) {
+			expect.Insert(id)
+		}
+		// Some keys are not there.
+		if name != "ordered" {
+			sorted = slices.DeleteFunc(sorted, func(key []byte) bool {
+				id, _ := keys.Decode(key)
+				if id%7 == 3 {
+					expect.Delete(id)
+				}
+				return id%7 == 3
+			})
+		}
+		n := len(sorted)
 		for _, backward := range []bool{false, true} {
-			ranges := NewRanges(ops, &keys, 10, backward)
+			ranges := NewRanges(ops, NewSorted(&keys, expect), 10, backward)
 			for j := range ops.Count() {
 				key := make([]byte, 16)
 				keys.Encode(ops.ID(j), key)
-				at, _ := slices.BinarySearchFunc(sorted, key, bytes.Compare)
-				end, seen := min(at+10, 300)-1, min(at+10, 300)-at
+				at, there := slices.BinarySearchFunc(sorted, key, bytes.Compare)
+				from, to := at, min(at+10, n)
 				if backward {
-					end, seen = max(at-9, 0), at-max(at-9, 0)+1
+					to = at
+					if there {
+						to++
+					}
+					from = max(to-10, 0)
 				}
-				last, _ := keys.Decode(sorted[end])
-				if ranges.Last(j) != last || int(ranges.Count(j)) != seen {
-					t.Fatalf("%s, backward %t, operation %d", name, backward, j)
+				end := to - 1
+				if backward {
+					end = from
+				}
+				if int(ranges.Count(j)) != to-from {
+					t.Fatalf("%s, backward %t, operation %d sees %d, not %d", name, backward, j, ranges.Count(j), to-from)
+				}
+				if last, _ := keys.Decode(sorted[max(end, 0)]); to > from && ranges.Last(j) != last {
+					t.Fatalf("%s, backward %t, operation %d ends at %d, not %d", name, backward, j, ranges.Last(j), last)
 				}
 			}
 		}
@@ -199,29 +240,88 @@ func TestTheLastWriteOfSomeThreadIsExpectedAndNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops := NewOps(Uniform, 50, 400, 3, 0)
-	expect := NewExpect(50)
-	if err := expect.Overwrite(ops, []Stretch{ops.Share(0, 2), ops.Share(1, 2)}, false); err != nil {
+	value := func(id, version uint64) []byte {
+		v := make([]byte, 20)
+		values.Fill(id, version, v)
+		return v
+	}
+	// The second thread was stopped early.
+	for _, counts := range [][]uint64{{200, 200}, {200, 37}} {
+		ops := NewOps(Uniform, 50, 400, 3, 5)
+		did := ops.Did(counts)
+		expect := NewExpect(50)
+		expect.BeginEpoch()
+		expect.Overwrite(NewVersions(5, 400), did, func(j uint64) (uint64, bool) { return ops.ID(j), true })
+		for j := range uint64(400) {
+			id, s := ops.ID(j), did[j/200]
+			last := s.Start <= j && j < s.End
+			for k := j + 1; k < s.End; k++ {
+				last = last && ops.ID(k) != id
+			}
+			if expect.Check(values, id, value(id, 5<<40+j+1)) != last {
+				t.Errorf("operation %d: expected %t", j, last)
+			}
+			if expect.Has(id) && expect.Check(values, id, value(id, 0)) {
+				t.Errorf("operation %d: the first value is expected", j)
+			}
+		}
+	}
+}
+
+func TestALaterPhaseMakesEarlierValuesOld(t *testing.T) {
+	values, err := NewValues("half", 20, 3)
+	if err != nil {
 		t.Fatal(err)
 	}
-	value := make([]byte, 20)
-	for j := range uint64(400) {
-		id := ops.ID(j)
-		end := uint64(400)
-		if j < 200 {
-			end = 200
+	same := func(j uint64) (uint64, bool) { return j, true }
+	expect := NewExpect(50)
+	for id := range uint64(50) {
+		expect.Insert(id)
+	}
+	// Phase 1 writes the ids below 30, phase 2 those from 20 to 39 at once with its background, which has 25 to 49.
+	expect.BeginEpoch()
+	expect.Overwrite(NewVersions(1, 30), []Stretch{{0, 30}}, same)
+	expect.BeginEpoch()
+	expect.Overwrite(NewVersions(2, 40), []Stretch{{20, 40}}, same)
+	expect.Overwrite(NewVersions(99, 50), []Stretch{{25, 50}}, same)
+	value := func(id, phase uint64) []byte {
+		v := make([]byte, 20)
+		version := uint64(0)
+		if phase > 0 {
+			version = phase<<40 + id + 1
 		}
-		last := true
-		for k := j + 1; k < end; k++ {
-			last = last && ops.ID(k) != id
+		values.Fill(id, version, v)
+		return v
+	}
+	right := func(id uint64) (all [4]bool) {
+		for i, phase := range []uint64{0, 1, 2, 99} {
+			all[i] = expect.Check(values, id, value(id, phase))
 		}
-		values.Fill(id, j+1, value)
-		if expect.Check(values, id, value) != last {
-			t.Errorf("operation %d: expected %t", j, last)
+		return all
+	}
+	for id, want := range map[uint64][4]bool{
+		10: {false, true, false, false}, 22: {false, false, true, false}, 27: {false, false, true, true},
+		45: {false, false, false, true},
+	} {
+		if right(id) != want {
+			t.Errorf("%d: %v", id, right(id))
 		}
-		values.Fill(id, 0, value)
-		if expect.Check(values, id, value) {
-			t.Errorf("operation %d: the first value is expected", j)
+	}
+	racing := Racing{expect, NewVersions(7, 50)}
+	for _, c := range []struct {
+		phase         uint64
+		written, want bool
+	}{{7, false, true}, {7, true, true}, {2, false, true}, {2, true, false}, {1, false, false}} {
+		if racing.Plausible(values, 22, value(22, c.phase), c.written) != c.want {
+			t.Errorf("%v", c)
 		}
+	}
+	expect.Delete(27)
+	if right(27) != [4]bool{} {
+		t.Error("a deleted key has a value")
+	}
+	expect.Insert(27)
+	if right(27) != [4]bool{true} {
+		t.Error("a key written anew has an old value")
 	}
 }

@@ -1,9 +1,10 @@
 //! SQLite as a key-value store: one table `WITHOUT ROWID`, a B-tree by key, in WAL mode.
 //!
-//! Writers share one connection behind a lock: SQLite lets one write at a time, connections of their own would wait for
-//! each other by sleeping, and each would find its cache stale. Each session reads through a connection of its own,
-//! where a get is a transaction of its own and sees the newest commit. Pages of the database come from its map, so that
-//! connections do not hold each its copy; the cache of `--cache` bytes is shared out among them.
+//! SQLite lets one write at a time, and a connection that finds another one writing sleeps; here, writes wait for each
+//! other on a lock, which wastes less and is fair. Each session has a connection of its own, where a get is a
+//! transaction of its own and sees the newest commit. A session that reads writes through the same connection, whose
+//! cache then serves both. Sessions that only write share one connection instead: its cache stays good, where one of
+//! their own would be stale after each write of another.
 //!
 //! The log is written into the database when it is as long as the write buffer.
 
@@ -32,14 +33,17 @@ const DELETE: &str = "DELETE FROM kv WHERE k = ?";
 struct Sqlite {
     path: PathBuf,
     settings: String,
+    /// For sessions that only write; whoever writes holds it.
     writer: Mutex<Writer>,
 }
 
+/// A connection with the statements that write.
 struct Writer {
     put: Statement,
     delete: Statement,
     begin: Statement,
     commit: Statement,
+    /// Behind its statements, which must be dropped before it.
     connection: Connection,
 }
 
@@ -62,14 +66,8 @@ pub fn open(dir: &Path, config: &Config) -> Result<Box<dyn Engine>> {
     connection.run(&format!("PRAGMA page_size={PAGE}; PRAGMA journal_mode=WAL;"))?;
     connection.run(&settings)?;
     connection.run("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")?;
-    let writer = Writer {
-        put: connection.prepare(PUT)?,
-        delete: connection.prepare(DELETE)?,
-        begin: connection.prepare("BEGIN IMMEDIATE")?,
-        commit: connection.prepare("COMMIT")?,
-        connection,
-    };
-    Ok(Box::new(Sqlite { path, settings, writer: Mutex::new(writer) }))
+    let writer = Mutex::new(Writer::new(connection)?);
+    Ok(Box::new(Sqlite { path, settings, writer }))
 }
 
 impl Sqlite {
@@ -79,6 +77,16 @@ impl Sqlite {
 }
 
 impl Writer {
+    fn new(connection: Connection) -> Result<Writer> {
+        Ok(Writer {
+            put: connection.prepare(PUT)?,
+            delete: connection.prepare(DELETE)?,
+            begin: connection.prepare("BEGIN IMMEDIATE")?,
+            commit: connection.prepare("COMMIT")?,
+            connection,
+        })
+    }
+
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.put.step(&[key, value])?;
@@ -123,7 +131,8 @@ impl Engine for Sqlite {
             e: self,
             batch: Batch::default(),
             get: connection.prepare("SELECT v FROM kv WHERE k = ?")?,
-            connection,
+            reads: false,
+            own: Writer::new(connection)?,
         }))
     }
     fn settle(&self, limit: Duration) -> Result<bool> {
@@ -157,17 +166,28 @@ struct SqliteSession<'a> {
     e: &'a Sqlite,
     batch: Batch,
     get: Statement,
-    connection: Connection,
+    /// Whether it has read.
+    reads: bool,
+    own: Writer,
+}
+
+impl SqliteSession<'_> {
+    /// Does a write when no other is being done.
+    #[inline]
+    fn write(&mut self, work: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
+        // A row that is still lent would keep its snapshot, and with it the log.
+        self.get.reset();
+        let mut shared = self.e.writer()?;
+        work(if self.reads { &mut self.own } else { &mut shared })
+    }
 }
 
 impl Session for SqliteSession<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.get.reset();
-        self.e.writer()?.put(key, value)
+        self.write(|w| w.put(key, value))
     }
     fn delete(&mut self, key: &[u8]) -> Result<()> {
-        self.get.reset();
-        self.e.writer()?.delete(key)
+        self.write(|w| w.delete(key))
     }
     fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.batch.push(key, Some(value));
@@ -181,18 +201,20 @@ impl Session for SqliteSession<'_> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        self.get.reset();
-        let done = self.e.writer()?.batch(&self.batch);
-        self.batch.clear();
+        let mut batch = std::mem::take(&mut self.batch);
+        let done = self.write(|w| w.batch(&batch));
+        batch.clear();
+        self.batch = batch;
         done
     }
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
+        self.reads = true;
         // The row stays, and its bytes with it, until the next call resets the statement.
         Ok(if self.get.step(&[key])? { Some(self.get.column(0)) } else { None })
     }
     fn cursor(&mut self) -> Result<Box<dyn Cursor + '_>> {
         self.get.reset();
-        let connection = &self.connection;
+        let connection = &self.own.connection;
         connection.run("BEGIN")?;
         let view = View(connection);
         // The snapshot is taken by the first read.

@@ -5,6 +5,7 @@
 //! `TDB_ERR_LOCKED` is "retry, never absence and never an error to surface", says its header; so it is retried here,
 //! for at most [`PATIENCE`]. A transaction that failed to commit is aborted and is made anew from the batch.
 
+use super::super::batch::Batch;
 use super::super::{Compression, Config, Cursor, Durability, Engine, Result, Session};
 use super::api::{self, Handle};
 use std::collections::BTreeMap;
@@ -242,27 +243,11 @@ impl Drop for Buffer {
     }
 }
 
-/// The writes of a batch, kept until they are committed, so that a refused commit can be made again.
-#[derive(Default)]
-struct Batch {
-    bytes: Vec<u8>,
-    /// Lengths of key and value; a removal has no value.
-    lens: Vec<(usize, Option<usize>)>,
-}
-
-impl Batch {
-    #[inline]
-    fn add(&mut self, key: &[u8], value: Option<&[u8]>) {
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value.unwrap_or_default());
-        self.lens.push((key.len(), value.map(<[u8]>::len)));
-    }
-}
-
 struct TidesSession<'a> {
     e: &'a Tides,
     write: Handle,
     read: Handle,
+    /// Kept until it is committed, so that a refused commit can be made again.
     batch: Batch,
     value: Buffer,
 }
@@ -311,29 +296,24 @@ impl Session for TidesSession<'_> {
         self.transact(|s| s.stage(key, None))
     }
     fn batch_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.batch.add(key, Some(value));
+        self.batch.push(key, Some(value));
         Ok(())
     }
     fn batch_delete(&mut self, key: &[u8]) -> Result<()> {
-        self.batch.add(key, None);
+        self.batch.push(key, None);
         Ok(())
     }
     fn commit(&mut self) -> Result<()> {
         let done = self.transact(|s| {
-            let mut rest = &s.batch.bytes[..];
-            for &(key, value) in &s.batch.lens {
-                let (k, behind) = rest.split_at(key);
-                let (v, behind) = behind.split_at(value.unwrap_or(0));
-                rest = behind;
-                let code = s.stage(k, value.map(|_| v));
+            for (key, value) in s.batch.iter() {
+                let code = s.stage(key, value);
                 if code != api::SUCCESS {
                     return code;
                 }
             }
             api::SUCCESS
         });
-        self.batch.bytes.clear();
-        self.batch.lens.clear();
+        self.batch.clear();
         done
     }
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {

@@ -8,17 +8,19 @@ use super::grid;
 use crate::report::figures::Figures;
 use crate::report::groups::Family;
 use crate::report::metrics::{METRICS, NULL, index};
-use crate::report::stats::{range, spread};
-use crate::report::units::ratio;
+use crate::report::stats::{median, range, spread};
+use crate::report::units::{duration, ratio};
 use crate::report::words;
+use crate::spec::Latency;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The card of a case.
 pub fn card(o: &mut String, figures: &Figures<'_>, c: usize) {
     let place = &figures.places[c];
-    let _ = write!(
+    let _ = writeln!(
         o,
-        "<article class=\"case\" id=\"case-{c}\" aria-labelledby=\"t-{c}\"><h3 id=\"t-{c}\">{}</h3><p class=\"sub\">{}</p>\n<div class=\"panels\">\n",
+        "<article class=\"case\" id=\"case-{c}\" aria-labelledby=\"t-{c}\"><h3 id=\"t-{c}\">{}</h3><p class=\"sub\">{}</p>\n<div class=\"panels\">",
         esc(place.name),
         esc(&words::phase(place.case, place.phase))
     );
@@ -38,8 +40,58 @@ pub fn card(o: &mut String, figures: &Figures<'_>, c: usize) {
     bars(o, figures, c, "Memory", note, &["anon_peak_mb", "file_peak_mb"]);
     bars(o, figures, c, "Reopening", "after a clean close", &["reopen_s"]);
     o.push_str("</div>\n");
+    parts(o, figures, c);
     table(o, figures, c);
     o.push_str("</article>\n");
+}
+
+/// Latencies of each sort of operation, where a phase has several: medians of the rounds.
+fn parts(o: &mut String, figures: &Figures<'_>, c: usize) {
+    let sound = |e: usize| figures.results(c, e).filter(move |_| !figures.is_void(c, e)).map(|(_, p)| p);
+    let columns = grid::columns(figures);
+    let sorts: BTreeSet<&str> =
+        columns.iter().flat_map(|&e| sound(e)).flat_map(|p| p.parts.keys().map(String::as_str)).collect();
+    if sorts.is_empty() {
+        return;
+    }
+    let name = esc(figures.places[c].name);
+    let _ = write!(
+        o,
+        "<details><summary>Latency by sort of operation</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"Latencies of {name} by sort of operation\"><table class=\"plain\"><caption class=\"unseen\">Latencies of \
+         {name} by sort of operation</caption><thead><tr><th scope=\"col\">operation</th><th scope=\"col\">engine</th>"
+    );
+    let columns_of = ["p50", "p99", "p99.9", "max"];
+    for title in columns_of {
+        let _ = write!(o, "<th scope=\"col\" class=\"n\">{title}</th>");
+    }
+    o.push_str("</tr></thead><tbody>\n");
+    for sort in sorts {
+        for &e in &columns {
+            let found: Vec<&Latency> =
+                sound(e).filter_map(|p| p.parts.get(sort)).filter(|l| l.samples > 0).collect();
+            if found.is_empty() {
+                continue;
+            }
+            let _ = write!(
+                o,
+                "<tr><th scope=\"row\">{}</th><td><span class=\"e{e} tag\">{}</span></td>",
+                esc(sort),
+                esc(&figures.report.engines[e].name)
+            );
+            let of: [fn(&Latency) -> u64; 4] = [|l| l.p50_ns, |l| l.p99_ns, |l| l.p999_ns, |l| l.max_ns];
+            for ns in of {
+                let values: Vec<f64> = found.iter().map(|l| ns(l) as f64).collect();
+                let _ = write!(
+                    o,
+                    "<td class=\"n\">{}</td>",
+                    median(&values).map_or_else(|| "–".into(), duration)
+                );
+            }
+            o.push_str("</tr>\n");
+        }
+    }
+    o.push_str("</tbody></table></div></details>\n");
 }
 
 fn has(figures: &Figures<'_>, c: usize, metric: &str) -> bool {
@@ -48,11 +100,14 @@ fn has(figures: &Figures<'_>, c: usize, metric: &str) -> bool {
 }
 
 fn chart(o: &mut String, c: usize, kind: &str, title: &str, note: &str) {
-    let _ = write!(
+    let _ = writeln!(
         o,
-        "<figure class=\"panel chart js\" data-chart=\"{kind}\" data-c=\"{c}\"><figcaption>{title} <small>{note}</small></figcaption><div class=\"plot\"></div></figure>\n"
+        "<figure class=\"panel chart js\" data-chart=\"{kind}\" data-c=\"{c}\"><figcaption>{title} <small>{note}</small></figcaption><div class=\"plot\"></div></figure>"
     );
 }
+
+/// What the dark part shows, what both parts show, and the range of the rounds.
+type Bar = (f64, f64, (f64, f64));
 
 /// A bar an engine, the best one on top. A second metric is a lighter part: what it is more than the first, or for
 /// memory, what comes on top of it.
@@ -63,8 +118,7 @@ fn bars(o: &mut String, figures: &Figures<'_>, c: usize, title: &str, note: &str
     let engines = &figures.report.engines;
     let first = index(metrics[0]);
     let stacked = metrics[0] == "anon_peak_mb";
-    // Of an engine: what the dark part shows, what both parts show, and the range of the rounds.
-    let value = |e: usize| -> Option<(f64, f64, (f64, f64))> {
+    let value = |e: usize| -> Option<Bar> {
         let a = figures.median(c, first, e);
         let b = metrics.get(1).and_then(|m| figures.median(c, index(m), e));
         let dark = a.or(b)?;
@@ -72,14 +126,14 @@ fn bars(o: &mut String, figures: &Figures<'_>, c: usize, title: &str, note: &str
         let span = range(&figures.values(c, first, e)).unwrap_or((dark, dark));
         Some((dark, both, if metrics.len() > 1 { (both, both) } else { span }))
     };
-    let mut rows: Vec<(usize, Option<(f64, f64, (f64, f64))>)> = grid::columns(figures)
+    let mut rows: Vec<(usize, Option<Bar>)> = grid::columns(figures)
         .into_iter()
         .filter(|&e| engines[e].name != NULL)
         .map(|e| (e, value(e)))
         .collect();
     let sign = if METRICS[first].more_is_better { -1.0 } else { 1.0 };
     rows.sort_by(|a, b| {
-        let key = |v: &Option<(f64, f64, _)>| v.map_or(f64::INFINITY, |v| sign * v.1);
+        let key = |v: &Option<Bar>| v.map_or(f64::INFINITY, |v| sign * v.1);
         key(&a.1).total_cmp(&key(&b.1))
     });
     let top = rows.iter().filter_map(|(_, v)| v.map(|v| v.1.max(v.2.1))).fold(0.0, f64::max);
@@ -159,7 +213,7 @@ fn table(o: &mut String, figures: &Figures<'_>, c: usize) {
         if metrics.iter().all(|&m| figures.median(c, m, e).is_none()) {
             let why = figures.why_not(c, e);
             let class = if why == "VOID" { "void" } else { "none" };
-            let _ = write!(o, "<td colspan=\"{}\" class=\"{class}\">{why}</td></tr>\n", metrics.len() + 2);
+            let _ = writeln!(o, "<td colspan=\"{}\" class=\"{class}\">{why}</td></tr>", metrics.len() + 2);
             continue;
         }
         for &m in &metrics {

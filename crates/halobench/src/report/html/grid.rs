@@ -54,9 +54,9 @@ pub fn section(o: &mut String, figures: &Figures<'_>, groups: &[Group]) {
     }
     o.push_str("</tr></thead>\n");
     for group in groups {
-        let _ = write!(
+        let _ = writeln!(
             o,
-            "<tbody><tr class=\"group\"><th scope=\"rowgroup\"><a href=\"#{}\">{}</a></th><td colspan=\"{}\"></td></tr>\n",
+            "<tbody><tr class=\"group\"><th scope=\"rowgroup\"><a href=\"#{}\">{}</a></th><td colspan=\"{}\"></td></tr>",
             group.id,
             group.name,
             columns.len()
@@ -108,7 +108,7 @@ fn controls(o: &mut String, figures: &Figures<'_>) {
              <label><input type=\"radio\" name=\"against\" value=\"subject\"><span>{name} to each</span></label></fieldset>"
         );
     }
-    let _ = write!(o, "<p id=\"help\">{}</p></div>\n", words::metric_sentence(0));
+    let _ = writeln!(o, "<p id=\"help\">{}</p></div>", words::metric_sentence(0));
 }
 
 fn cell(o: &mut String, figures: &Figures<'_>, c: usize, e: usize) {
@@ -184,20 +184,19 @@ pub fn scores(o: &mut String, figures: &Figures<'_>) {
         "<section id=\"scores\" aria-labelledby=\"h-scores\"><h2 id=\"h-scores\">{name} by metric</h2>\n<div class=\"scroll\">\
          <table class=\"plain scores\"><caption>Cases in which {name} is better, even or worse than the best of all others</caption>\
          <thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">▲ won</th><th scope=\"col\" class=\"n\">≈ even</th>\
-         <th scope=\"col\" class=\"n\">▼ lost</th><th scope=\"col\">of all</th><th scope=\"col\">worst loss</th></tr></thead><tbody>"
+         <th scope=\"col\" class=\"n\">▼ lost</th><th scope=\"col\">of all</th></tr></thead><tbody>"
     );
     for (m, s) in rows {
         let (won, even, lost) = (s.won.len(), s.even.len(), s.lost.len());
         let share = |n: usize| n as f64 * 100.0 / (won + even + lost) as f64;
-        let worst = s
-            .lost
-            .first()
-            .map_or(String::new(), |(case, r, to)| format!("{} of {}, {}", ratio(*r), esc(to), esc(case)));
-        let _ = write!(
+        let worst = s.lost.first().map_or(String::new(), |(case, r, to)| {
+            format!("<small>worst: {} of {}, {}</small>", ratio(*r), esc(to), esc(case))
+        });
+        let _ = writeln!(
             o,
-            "<tr><th scope=\"row\">{}</th><td class=\"n\">{won}</td><td class=\"n\">{even}</td><td class=\"n\">{lost}</td>\
+            "<tr><th scope=\"row\">{}{worst}</th><td class=\"n\">{won}</td><td class=\"n\">{even}</td><td class=\"n\">{lost}</td>\
              <td><span class=\"share\" aria-hidden=\"true\"><i class=\"w3\" style=\"width:{:.1}%\"></i>\
-             <i class=\"even\" style=\"width:{:.1}%\"></i><i class=\"l3\" style=\"width:{:.1}%\"></i></span></td><td>{worst}</td></tr>\n",
+             <i class=\"even\" style=\"width:{:.1}%\"></i><i class=\"l3\" style=\"width:{:.1}%\"></i></span></td></tr>",
             METRICS[m].label,
             share(won),
             share(even),

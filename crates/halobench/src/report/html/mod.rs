@@ -53,8 +53,10 @@ pub fn page(report: &Report) -> String {
     head(o, &figures, &title);
     put(o, "<main>\n");
     navigation(o, &groups, !families.is_empty(), terms::has_troubles(report));
+    put(o, "<div class=\"overview\">\n");
     grid::section(o, &figures, &groups);
     grid::scores(o, &figures);
+    put(o, "</div>\n");
     terms::troubles(o, report);
     // The switches stay in sight as long as there are charts.
     put(o, "<div class=\"charts\">\n");
@@ -82,7 +84,7 @@ pub fn page(report: &Report) -> String {
     let _ = writeln!(o, "<script type=\"application/json\" id=\"view\">{}</script>", escape::json(&view));
     let raw = serde_json::to_string(report).unwrap_or_else(|e| format!("\"{e}\""));
     let _ = writeln!(o, "<script type=\"application/json\" id=\"result\">{}</script>", escape::json(&raw));
-    let _ = write!(o, "<script>\n{CHARTS}\n</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    let _ = writeln!(o, "<script>\n{CHARTS}\n</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>");
     out
 }
 

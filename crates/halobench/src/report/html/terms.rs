@@ -1,6 +1,7 @@
 //! What stands behind the figures: troubles, the method, the machine, the engines, the cases' terms, the data.
 
 use super::escape::text as esc;
+use crate::engine::Durability;
 use crate::report::figures::Figures;
 use crate::report::metrics::{METRICS, NULL};
 use crate::report::stats::confidence;
@@ -95,32 +96,40 @@ pub fn machine(o: &mut String, figures: &Figures<'_>) {
     o.push_str("</dl></section>\n");
 }
 
-/// Versions, durability classes, and what each engine says about itself.
+/// Versions, durability classes (those that the run used in bold), and what each engine says about itself.
 pub fn engines(o: &mut String, report: &Report) {
     o.push_str(
-        "<section id=\"engines\" aria-labelledby=\"h-engines\"><h2 id=\"h-engines\">The engines</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The engines\"><table class=\"plain\">\
-         <caption class=\"unseen\">The engines, their versions and how each gives a durability class</caption><thead><tr>\
-         <th scope=\"col\">engine</th><th scope=\"col\">what it is</th><th scope=\"col\">version</th><th scope=\"col\">commits survive</th></tr></thead><tbody>\n",
+        "<section id=\"engines\" aria-labelledby=\"h-engines\"><h2 id=\"h-engines\">The engines</h2>\n<p class=\"lead\">What \
+         commits survive is a class, the same for all engines of a case: nothing, a killed process, power loss at intervals, \
+         power loss at once. How each engine gives it; in bold, what this run used.</p>\n<div class=\"scroll\" \
+         tabindex=\"0\" role=\"region\" aria-label=\"The engines\"><table class=\"plain\"><caption class=\"unseen\">The \
+         engines, their versions and how each gives a durability class</caption><thead><tr><th scope=\"col\">engine</th>\
+         <th scope=\"col\">what it is</th><th scope=\"col\">version</th><th scope=\"col\">durability</th></tr></thead><tbody>\n",
     );
     for e in &report.engines {
         let version = match (&e.version, &e.missing) {
             (Some(v), _) => esc(v),
-            (None, Some(how)) => format!("<em>not here</em>: {}", esc(how)),
+            (None, Some(_)) => "not here".into(),
             (None, None) => "–".into(),
         };
-        let classes: Vec<String> = e
-            .classes
-            .iter()
-            .map(|(d, how)| format!("<li>{}: {}</li>", words::survives(*d), esc(how)))
-            .collect();
-        let classes =
-            if classes.is_empty() { "–".into() } else { format!("<ul>{}</ul>", classes.concat()) };
         let _ = write!(
             o,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{version}</td><td>{classes}</td></tr>\n",
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{version}</td><td><ul>",
             esc(&e.name),
             esc(&e.about)
         );
+        for (class, how) in &e.classes {
+            let used = report.cases.iter().any(|c| c.config.durability == *class);
+            let name = match class {
+                Durability::None => "nothing",
+                Durability::Process => "killed process",
+                Durability::Interval => "power loss, at intervals",
+                Durability::Sync => "power loss",
+            };
+            let name = if used { format!("<b>{name}</b>") } else { name.into() };
+            let _ = write!(o, "<li>{name}: {}</li>", esc(how));
+        }
+        o.push_str("</ul></td></tr>\n");
     }
     o.push_str("</tbody></table></div>\n");
     stats(o, report);
@@ -141,9 +150,9 @@ fn stats(o: &mut String, report: &Report) {
                 .iter()
                 .map(|(k, v)| format!("<span class=\"stat\">{} <b>{}</b></span>", esc(k), esc(v)))
                 .collect();
-            let _ = write!(
+            let _ = writeln!(
                 rows,
-                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n",
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
                 esc(&engine.name),
                 esc(&phase.case),
                 said.join(" ")
@@ -151,10 +160,10 @@ fn stats(o: &mut String, report: &Report) {
         }
     }
     if !rows.is_empty() {
-        let _ = write!(
+        let _ = writeln!(
             o,
             "<details><summary>What the engines say about themselves</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Engines' own statistics\"><table class=\"plain stats\">\
-             <caption class=\"unseen\">Engines' own statistics behind the last phase of each database</caption><thead><tr><th scope=\"col\">engine</th><th scope=\"col\">behind</th><th scope=\"col\">what it says</th></tr></thead><tbody>\n{rows}</tbody></table></div></details>\n"
+             <caption class=\"unseen\">Engines' own statistics behind the last phase of each database</caption><thead><tr><th scope=\"col\">engine</th><th scope=\"col\">behind</th><th scope=\"col\">what it says</th></tr></thead><tbody>\n{rows}</tbody></table></div></details>"
         );
     }
 }
@@ -189,11 +198,11 @@ pub fn cases(o: &mut String, figures: &Figures<'_>) {
 
 /// The command line, and the result file inside the page.
 pub fn raw(o: &mut String, report: &Report) {
-    let _ = write!(
+    let _ = writeln!(
         o,
         "<section id=\"raw\" aria-labelledby=\"h-raw\"><h2 id=\"h-raw\">Again, and the data</h2>\n<p class=\"lead\">This run, on your machine:</p><pre tabindex=\"0\"><code>{}</code></pre>\n\
          <p>Every figure of every round is inside this page, in the element <code>#result</code>, as the result file of halobench {} (format {}). \
-         <button id=\"download\" class=\"js\" type=\"button\">Download it as JSON</button></p>\n<p class=\"fine\">Made {}. Charts are drawn by uPlot (MIT licence).</p></section>\n",
+         <button id=\"download\" class=\"js\" type=\"button\">Download it as JSON</button></p>\n<p class=\"fine\">Made {}. Charts are drawn by uPlot (MIT licence).</p></section>",
         esc(&words::command(report)),
         esc(&report.halobench),
         report.format,
