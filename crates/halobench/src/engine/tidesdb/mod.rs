@@ -1,10 +1,11 @@
 //! TidesDB, a log-structured merge tree in C whose key logs are B+trees (since its version 10; the block format of
-//! earlier versions is gone). Built with `--features tidesdb-lz4`, from the sources that the crate `tidesdb` brings.
+//! earlier versions is gone). Built with `--features tidesdb-lz4`, from the sources that the crate brings.
 //!
 //! What a commit survives was read in its sources, not guessed from the names of the modes. `SYNC_NONE` acknowledges a
 //! commit once it is staged in a buffer of the process (`wal_ack_on_stage`), so a killed process may lose it.
 //! `SYNC_INTERVAL` acknowledges it once it is written to the file, and syncs at intervals: with an interval of an hour
-//! it is what others call "survives a killed process". It also syncs its tables, as RocksDB does.
+//! it is what others call "survives a killed process". It also syncs its tables, as RocksDB does. (`docs/lab/c-engines.md`
+//! tells where 10.2.1 falls short of that.)
 
 #[cfg(feature = "tidesdb")]
 mod api;
