@@ -1,6 +1,8 @@
-//! Figures of a report: one number a case, metric, engine and round; medians of rounds; ratios within a round.
+//! What is measured: for each metric one number a case, engine and round, and how it is called and counted.
 
-use super::{Report, Run};
+use super::Run;
+use super::stats::over;
+use super::units::Unit;
 use crate::spec::PhaseResult;
 
 /// The engine that is nobody's peer.
@@ -8,77 +10,151 @@ pub const NULL: &str = "null";
 
 /// A metric of a phase.
 pub struct Metric {
-    /// Its name.
+    /// Its name in files.
     pub name: &'static str,
+    /// Its name for people.
+    pub label: &'static str,
+    /// What it counts, in a sentence.
+    pub help: &'static str,
+    /// Its unit.
+    pub unit: Unit,
     /// Whether more of it is better.
     pub more_is_better: bool,
     value: fn(&Run, &PhaseResult) -> Option<f64>,
 }
 
-/// `a / b`, where that means something.
-fn over(a: f64, b: f64) -> Option<f64> {
-    (b > 0.0).then(|| a / b)
+impl Metric {
+    /// Its number for a phase of a run, if there is one.
+    pub fn value(&self, run: &Run, phase: &PhaseResult) -> Option<f64> {
+        (self.value)(run, phase).filter(|v| v.is_finite())
+    }
 }
 
 const MIB: f64 = (1 << 20) as f64;
 
+const fn cost(
+    name: &'static str,
+    label: &'static str,
+    help: &'static str,
+    unit: Unit,
+    value: fn(&Run, &PhaseResult) -> Option<f64>,
+) -> Metric {
+    Metric { name, label, help, unit, more_is_better: false, value }
+}
+
 /// All metrics, throughput first.
 pub const METRICS: &[Metric] = &[
-    Metric { name: "ops_per_s", more_is_better: true, value: |_, p| Some(p.ops_per_s) },
-    Metric { name: "p50_us", more_is_better: false, value: |_, p| us(p, p.latency.p50_ns) },
-    Metric { name: "p99_us", more_is_better: false, value: |_, p| us(p, p.latency.p99_ns) },
-    Metric { name: "p99.9_us", more_is_better: false, value: |_, p| us(p, p.latency.p999_ns) },
-    Metric { name: "p99.99_us", more_is_better: false, value: |_, p| us(p, p.latency.p9999_ns) },
-    Metric { name: "max_us", more_is_better: false, value: |_, p| us(p, p.latency.max_ns) },
     Metric {
-        name: "cpu_us_per_op",
-        more_is_better: false,
-        value: |_, p| over((p.usage.cpu_user_s + p.usage.cpu_system_s) * 1e6, p.ops as f64),
+        name: "ops_per_s",
+        label: "throughput",
+        help: "Operations a second, from the first thread's start to the last one's end.",
+        unit: Unit::Rate,
+        more_is_better: true,
+        value: |_, p| (p.ops > 0).then_some(p.ops_per_s),
     },
-    Metric {
-        name: "write_amp_end",
-        more_is_better: false,
-        value: |_, p| over(p.usage.write_bytes as f64, p.user_bytes as f64),
-    },
-    Metric {
-        name: "write_amp_settled",
-        more_is_better: false,
-        value: |_, p| over(p.settled?.usage.write_bytes as f64, p.user_bytes as f64),
-    },
-    Metric { name: "settle_s", more_is_better: false, value: |_, p| Some(p.settled?.seconds) },
-    Metric {
-        name: "space_amp_settled",
-        more_is_better: false,
-        value: |_, p| over(p.settled?.space.allocated as f64, p.live_bytes as f64),
-    },
-    Metric {
-        name: "anon_peak_mb",
-        more_is_better: false,
-        value: |_, p| Some(p.memory.anon.saturating_sub(p.memory.harness) as f64 / MIB),
-    },
-    Metric { name: "file_peak_mb", more_is_better: false, value: |_, p| Some(p.memory.file as f64 / MIB) },
-    Metric {
-        name: "space_amp_closed",
-        more_is_better: false,
-        value: |r, p| {
+    cost("p50_us", "latency p50", "Half of the operations took no longer.", Unit::Micros, |_, p| {
+        us(p, p.latency.p50_ns)
+    }),
+    cost("p99_us", "latency p99", "One operation in 100 took longer.", Unit::Micros, |_, p| {
+        us(p, p.latency.p99_ns)
+    }),
+    cost("p99.9_us", "latency p99.9", "One operation in 1,000 took longer.", Unit::Micros, |_, p| {
+        us(p, p.latency.p999_ns)
+    }),
+    cost("p99.99_us", "latency p99.99", "One operation in 10,000 took longer.", Unit::Micros, |_, p| {
+        us(p, p.latency.p9999_ns)
+    }),
+    cost("max_us", "latency max", "The longest operation.", Unit::Micros, |_, p| us(p, p.latency.max_ns)),
+    cost(
+        "cpu_us_per_op",
+        "CPU per operation",
+        "Processor time of all threads, user and kernel, the engine's background work included.",
+        Unit::Micros,
+        |_, p| over((p.usage.cpu_user_s + p.usage.cpu_system_s) * 1e6, p.ops as f64),
+    ),
+    cost(
+        "write_amp_end",
+        "write amplification, at the end",
+        "Bytes made dirty over bytes of keys and values written, when the last operation was done.",
+        Unit::Times,
+        |_, p| over(p.usage.write_bytes as f64, p.user_bytes as f64),
+    ),
+    cost(
+        "write_amp_settled",
+        "write amplification, settled",
+        "The same when the engine had no background work left.",
+        Unit::Times,
+        |_, p| over(p.settled?.usage.write_bytes as f64, p.user_bytes as f64),
+    ),
+    cost(
+        "settle_s",
+        "time to settle",
+        "From the last operation until no background work was left.",
+        Unit::Seconds,
+        |_, p| Some(p.settled?.seconds),
+    ),
+    cost(
+        "space_amp_settled",
+        "space, settled",
+        "Allocated blocks over bytes of live keys and values, when settled.",
+        Unit::Times,
+        |_, p| over(p.settled?.space.allocated as f64, p.live_bytes as f64),
+    ),
+    cost(
+        "anon_peak_mb",
+        "memory of its own",
+        "Peak of resident memory that is not a mapped file, less what the harness holds.",
+        Unit::Mib,
+        |_, p| (p.memory.anon > 0).then(|| p.memory.anon.saturating_sub(p.memory.harness) as f64 / MIB),
+    ),
+    cost(
+        "file_peak_mb",
+        "memory of mapped files",
+        "Peak of resident pages of mapped files, which the system could take back.",
+        Unit::Mib,
+        |_, p| (p.memory.anon > 0).then(|| p.memory.file as f64 / MIB),
+    ),
+    cost(
+        "space_amp_closed",
+        "space, closed",
+        "Allocated blocks over bytes of live keys and values, after a clean close.",
+        Unit::Times,
+        |r, p| {
             let end = r.ending.as_ref().filter(|_| is_last(r, p))?;
             over(end.space.allocated as f64, end.live_bytes as f64)
         },
-    },
-    Metric {
-        name: "write_amp_closed",
-        more_is_better: false,
-        value: |r, p| {
+    ),
+    cost(
+        "write_amp_closed",
+        "write amplification, closed",
+        "Bytes made dirty over bytes written, from the first open to the close.",
+        Unit::Times,
+        |r, p| {
             let end = r.ending.as_ref().filter(|_| is_last(r, p))?;
             over(end.usage.write_bytes as f64, end.user_bytes as f64)
         },
-    },
+    ),
+    cost(
+        "reopen_s",
+        "reopening",
+        "From the call to the open database, after a clean close.",
+        Unit::Seconds,
+        |r, p| Some(r.ending.as_ref().filter(|_| is_last(r, p))?.reopen_s),
+    ),
     Metric {
-        name: "reopen_s",
-        more_is_better: false,
-        value: |r, p| Some(r.ending.as_ref().filter(|_| is_last(r, p))?.reopen_s),
+        name: "background_per_s",
+        label: "writes in the background",
+        help: "Writes a second of the threads that write while a phase of reads goes on.",
+        unit: Unit::Rate,
+        more_is_better: true,
+        value: |_, p| if p.background_ops > 0 { over(p.background_ops as f64, p.seconds) } else { None },
     },
 ];
+
+/// The place of a metric in [`METRICS`]. Panics on a name that is not there: names are constants.
+pub fn index(name: &str) -> usize {
+    METRICS.iter().position(|m| m.name == name).unwrap_or_else(|| panic!("no metric is called {name}"))
+}
 
 fn us(p: &PhaseResult, ns: u64) -> Option<f64> {
     (p.latency.samples > 0).then(|| ns as f64 / 1e3)
@@ -89,75 +165,7 @@ fn is_last(run: &Run, phase: &PhaseResult) -> bool {
     run.phases.last().is_some_and(|p| p.case == phase.case)
 }
 
-/// Whether anything in a run before, in or behind a phase makes its figures worthless.
+/// Whether a wrong answer, in any phase or behind the last one, makes a run's figures worthless.
 pub fn is_void(run: &Run) -> bool {
     run.phases.iter().any(|p| p.wrong > 0) || run.ending.as_ref().is_some_and(|e| e.wrong > 0)
-}
-
-impl Report {
-    /// The names of the measured cases, in the order of the plans.
-    pub fn case_names(&self) -> Vec<&str> {
-        let mut names = Vec::new();
-        for phase in self.cases.iter().flat_map(|c| &c.phases) {
-            if !phase.case.is_empty() && !names.contains(&phase.case.as_str()) {
-                names.push(&phase.case);
-            }
-        }
-        names
-    }
-
-    /// The value of a metric of a case, for one engine and round, unless the row is void: a wrong answer in any phase
-    /// and round of a plan voids all its figures of that engine.
-    pub fn value(&self, case: &str, metric: &Metric, engine: &str, round: u32) -> Option<f64> {
-        let void = |r: &Run| self.runs.iter().any(|o| o.engine == engine && o.case == r.case && is_void(o));
-        self.runs
-            .iter()
-            .filter(|r| r.engine == engine && r.round == round && !void(r))
-            .find_map(|r| r.phases.iter().find(|p| p.case == case).and_then(|p| (metric.value)(r, p)))
-    }
-
-    /// The values of all rounds.
-    pub fn values(&self, case: &str, metric: &Metric, engine: &str) -> Vec<f64> {
-        (0..self.rounds).filter_map(|r| self.value(case, metric, engine, r)).collect()
-    }
-
-    /// How many times better than its best peer of the same round, median of the rounds. Above 1 is better, whichever
-    /// way the metric counts.
-    pub fn ratio(&self, case: &str, metric: &Metric, engine: &str) -> Option<f64> {
-        let ratios: Vec<f64> = (0..self.rounds)
-            .filter_map(|round| {
-                let own = self.value(case, metric, engine, round)?;
-                let peers = self
-                    .engines
-                    .iter()
-                    .filter(|e| e.name != engine && e.name != NULL)
-                    .filter_map(|e| self.value(case, metric, &e.name, round));
-                if metric.more_is_better {
-                    over(own, peers.reduce(f64::max)?)
-                } else {
-                    over(peers.reduce(f64::min)?, own)
-                }
-            })
-            .collect();
-        median(&ratios)
-    }
-}
-
-/// The median; the mean of the middle two for an even number.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut v = values.to_vec();
-    v.sort_by(f64::total_cmp);
-    let mid = v.len() / 2;
-    match v.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(v[mid]),
-        _ => Some((v[mid - 1] + v[mid]) / 2.0),
-    }
-}
-
-/// Largest less smallest, over the median.
-pub fn spread(values: &[f64]) -> Option<f64> {
-    let max = values.iter().copied().reduce(f64::max)?;
-    let min = values.iter().copied().reduce(f64::min)?;
-    over(max - min, median(values)?)
 }

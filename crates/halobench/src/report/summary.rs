@@ -1,7 +1,8 @@
 //! The summary as tab-separated values: one line a case, metric and engine.
 
 use super::Report;
-use super::metrics::{METRICS, NULL, is_void, median};
+use super::figures::Figures;
+use super::metrics::METRICS;
 use std::fmt::Write;
 
 /// The header's columns.
@@ -12,18 +13,17 @@ pub const HEADER: &str = "case\tmetric\tengine\tvalue\tratio_to_best_peer";
 /// A void or missing row has the words for it in place of the value.
 pub fn tsv(report: &Report) -> String {
     let mut out = format!("{HEADER}\n");
-    for case in report.case_names() {
-        for metric in METRICS {
-            for engine in &report.engines {
-                let values = report.values(case, metric, &engine.name);
-                let value = match median(&values) {
+    let figures = Figures::of(report);
+    for (c, place) in figures.places.iter().enumerate() {
+        for (m, metric) in METRICS.iter().enumerate() {
+            for (e, engine) in report.engines.iter().enumerate() {
+                let value = match figures.median(c, m, e) {
                     Some(v) => number(v),
-                    None if metric.name == "ops_per_s" => why_not(report, case, &engine.name),
+                    None if metric.name == "ops_per_s" => figures.why_not(c, e).into(),
                     None => continue,
                 };
-                let ratio = if engine.name == NULL { None } else { report.ratio(case, metric, &engine.name) };
-                let ratio = ratio.map_or_else(|| "-".into(), |r| format!("{r:.3}"));
-                writeln!(out, "{case}\t{}\t{}\t{value}\t{ratio}", metric.name, engine.name)
+                let ratio = figures.ratio(c, m, e).map_or_else(|| "-".into(), |r| format!("{:.3}", r.median));
+                writeln!(out, "{}\t{}\t{}\t{value}\t{ratio}", place.name, metric.name, engine.name)
                     .expect("a string takes every write");
             }
         }
@@ -31,25 +31,8 @@ pub fn tsv(report: &Report) -> String {
     out
 }
 
-/// Why an engine has no figure for a case.
-pub fn why_not(report: &Report, case: &str, engine: &str) -> String {
-    if report.engines.iter().any(|e| e.name == engine && e.missing.is_some()) {
-        return "unavailable".into();
-    }
-    let holder = report.cases.iter().find(|c| c.phases.iter().any(|p| p.case == case));
-    let mut runs =
-        report.runs.iter().filter(|r| r.engine == engine && holder.is_some_and(|c| c.name == r.case));
-    if runs.clone().any(is_void) {
-        "VOID".into()
-    } else if runs.any(|r| r.error.is_some()) {
-        "FAILED".into()
-    } else {
-        "not run".into()
-    }
-}
-
 /// Four significant digits, and all digits of large whole numbers.
-fn number(v: f64) -> String {
+pub fn number(v: f64) -> String {
     if v == 0.0 {
         "0".into()
     } else if v.abs() >= 1000.0 {

@@ -1,13 +1,12 @@
 //! Medians, ratios, and what a void or missing row looks like.
 
-use super::metrics::{METRICS, median, spread};
+use super::figures::Figures;
+use super::metrics::METRICS;
 use super::{Report, Run, summary, table};
 use crate::cases::Params;
-use crate::engine::Compression;
 use crate::engine::registry::Availability;
 use crate::machine::Machine;
-use crate::spec::{Ending, Kind, PhaseResult, Settled, Space, Usage};
-use crate::workload::{Pattern, ValueKind};
+use crate::spec::{Ending, PhaseResult, Settled, Space, Usage};
 
 const CASE: &str = "write-random-b10";
 
@@ -41,30 +40,13 @@ fn run(round: u32, engine: &str, ops_per_s: f64, written: u64) -> Run {
         case: CASE.into(),
         phases: vec![phase],
         ending: Some(Ending { reopen_s: 0.5, ..Ending::default() }),
-        error: None,
+        ..Run::default()
     }
 }
 
 /// Two engines and the null one, three rounds.
 fn report() -> Report {
-    let case = Params {
-        kind: Kind::Write,
-        pattern: Pattern::Random,
-        ops: 1000,
-        threads: 2,
-        batch: 10,
-        key_len: 16,
-        value_len: 100,
-        value_kind: ValueKind::Half,
-        range_size: 100,
-        sync: false,
-        write_buffer: 64 << 20,
-        cache: 64 << 20,
-        compression: Compression::Lz4,
-        seed: 1,
-        settle: true,
-    }
-    .case();
+    let case = Params { ops: 1000, threads: 2, batch: 10, ..Params::default() }.case();
     let mut runs = Vec::new();
     // The machine slows down by half from round to round: ratios of a round stay, medians of all do not mislead them.
     for (round, scale) in [(0, 4.0), (1, 2.0), (2, 1.0)] {
@@ -87,6 +69,7 @@ fn report() -> Report {
         rounds: 3,
         cases: vec![case],
         runs,
+        ..Report::default()
     }
 }
 
@@ -94,14 +77,6 @@ fn report() -> Report {
 fn find<'a>(tsv: &'a str, metric: &str, engine: &str) -> Option<(&'a str, &'a str)> {
     let start = format!("{CASE}\t{metric}\t{engine}\t");
     tsv.lines().find_map(|l| l.strip_prefix(start.as_str())?.split_once('\t'))
-}
-
-#[test]
-fn medians_and_spreads() {
-    assert_eq!(median(&[]), None);
-    assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-    assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    assert_eq!(spread(&[90.0, 100.0, 110.0]), Some(0.2));
 }
 
 #[test]
@@ -127,7 +102,8 @@ fn one_wrong_answer_voids_the_row_in_words() {
     let bad = wrong.runs.iter_mut().find(|r| r.engine == "a" && r.round == 1).unwrap();
     bad.phases[0].wrong = 3;
     bad.phases[0].wrong_examples = vec!["k7 was not found".into()];
-    assert_eq!(wrong.value(CASE, &METRICS[0], "a", 1), None);
+    let figures = Figures::of(&wrong);
+    assert_eq!(figures.median(0, 0, figures.engine("a").unwrap()), None);
     let troubles = wrong.troubles();
     assert_eq!(troubles, [format!("a {CASE} round 2: VOID: 3 wrong answers in {CASE}: k7 was not found")]);
     assert!(table::text(&wrong).contains(&troubles[0]));
