@@ -240,10 +240,22 @@ fn a_driver_that_dies_is_a_row_that_says_so() {
     if driver().is_none() {
         return;
     }
-    let out = halobench(&["run", "-e", "null-go,null", "-o", "1000", "--rounds", "1"])
-        .env("HALOBENCH_DRIVER_CRASH", "phase")
-        .output()
-        .unwrap();
+    let out = halobench(&[
+        "run",
+        "-e",
+        "null-go,null",
+        "-w",
+        "write",
+        "-p",
+        "random",
+        "-o",
+        "1000",
+        "--rounds",
+        "1",
+    ])
+    .env("HALOBENCH_DRIVER_CRASH", "phase")
+    .output()
+    .unwrap();
     assert_eq!(out.status.code(), Some(1), "{}", said(&out));
     let table = text(&out.stdout);
     assert!(

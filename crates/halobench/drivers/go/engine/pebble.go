@@ -26,6 +26,8 @@ import (
 //     a commit waits until the log's bytes are written, which is what that class means.
 //   - Sync syncs the log at each commit; commits of several threads share it.
 //   - It has no LZ4: compressed means Snappy, its default.
+//   - It charges its memtables to the cache: the current one, and one that it keeps to be used again. So CacheSize is
+//     the cache and these two; otherwise a cache as large as a memtable would hold nothing.
 type pebbleEngine struct {
 	db    *pebble.DB
 	write *pebble.WriteOptions
@@ -49,7 +51,7 @@ func openPebble(dir string, config *spec.Config) (Engine, error) {
 	}
 	cores := runtime.NumCPU()
 	opt := &pebble.Options{
-		CacheSize:                   int64(config.Cache),
+		CacheSize:                   int64(config.Cache + 2*config.WriteBuffer),
 		FS:                          fs,
 		FormatMajorVersion:          pebble.FormatNewest,
 		L0CompactionThreshold:       2,
