@@ -86,10 +86,12 @@ impl Driver for Java {
         classes.push(product.join(LIBRARIES).join("*"));
         let mut args: Vec<OsString> = [
             HEAP,
-            // Its default is to take them back when idle, and with them their counters.
+            // Compiler threads that end when idle would take their counters along.
             "-XX:-UseDynamicNumberOfCompilerThreads",
             // Statistics for tools that nobody attaches, in a file that is rewritten all the time.
             "-XX:-UsePerfData",
+            // Xodus asks for it, so that an interrupted thread does not close the log's files.
+            "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
         ]
         .map(OsString::from)
