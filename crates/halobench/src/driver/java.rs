@@ -1,7 +1,7 @@
 //! The driver in Java: Xodus, MapDB, and an engine that stores nothing.
 //!
 //! Maven builds it in the cache folder and copies the libraries it needs beside it; the Java virtual machine is started
-//! with a heap of [`HEAP`] and the default collector.
+//! with a heap of at most [`HEAP`] and the G1 collector, its default on all but the smallest machines.
 
 use super::cache::{self, Workshop};
 use super::{Driver, Guest, Start};
@@ -86,6 +86,7 @@ impl Driver for Java {
         classes.push(product.join(LIBRARIES).join("*"));
         let mut args: Vec<OsString> = [
             HEAP,
+            "-XX:+UseG1GC",
             // Compiler threads that end when idle would take their counters along.
             "-XX:-UseDynamicNumberOfCompilerThreads",
             // Statistics for tools that nobody attaches, in a file that is rewritten all the time.
