@@ -1,7 +1,7 @@
 //! The driver in Java: Xodus, MapDB, and an engine that stores nothing.
 //!
 //! Maven builds it in the cache folder and copies the libraries it needs beside it; the Java virtual machine is started
-//! with a heap of [`HEAP`] and the default collector.
+//! with a heap of at most [`HEAP`] and the G1 collector, its default on all but the smallest machines.
 
 use super::cache::{self, Workshop};
 use super::{Driver, Guest, Start};
@@ -86,10 +86,13 @@ impl Driver for Java {
         classes.push(product.join(LIBRARIES).join("*"));
         let mut args: Vec<OsString> = [
             HEAP,
-            // Its default is to take them back when idle, and with them their counters.
+            "-XX:+UseG1GC",
+            // Compiler threads that end when idle would take their counters along.
             "-XX:-UseDynamicNumberOfCompilerThreads",
             // Statistics for tools that nobody attaches, in a file that is rewritten all the time.
             "-XX:-UsePerfData",
+            // Xodus asks for it, so that an interrupted thread does not close the log's files.
+            "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
         ]
         .map(OsString::from)

@@ -26,6 +26,7 @@ public final class Child {
         Plans.check(plan);
         Expect expect = new Expect(plan.set().n());
         Path dir = Path.of(plan.dir());
+        Warmup.run(plan, opener, generator);
         Path db = dir.resolve("db");
         Files.createDirectories(db);
         Usage start = Resources.usage();

@@ -31,6 +31,12 @@ import jetbrains.exodus.util.DeferredIO;
 final class XodusEngine implements Engine {
     private static final int DAY_MS = 24 * 3600 * 1000;
 
+    /**
+     * A Patricia trie. Xodus's other kind of store, a B+ tree, passes over all entries twice as fast, but writes and finds
+     * single ones at half the speed or less, and takes a third more space.
+     */
+    private static final StoreConfig KIND = StoreConfig.WITHOUT_DUPLICATES_WITH_PREFIXING;
+
     private final EnvironmentImpl env;
     private final Store store;
 
@@ -48,7 +54,7 @@ final class XodusEngine implements Engine {
         }
         Environment opened = Environments.newInstance(dir.toFile(), settings);
         env = (EnvironmentImpl) opened;
-        store = env.computeInTransaction(txn -> env.openStore("kv", StoreConfig.WITHOUT_DUPLICATES, txn));
+        store = env.computeInTransaction(txn -> env.openStore("kv", KIND, txn));
     }
 
     @Override

@@ -153,6 +153,34 @@ class ChildTest {
     }
 
     @Test
+    void aWarmUpIsDoneElsewhereAndLeavesNothing() throws Exception {
+        DataSet set = new DataSet(50_000, Encoding.HASHED, 16, 40, ValueKind.HALF, 5);
+        Config config = new Config(1 << 20, 1 << 20, Durability.PROCESS, "none", 3, 1 << 20);
+        List<Phase> phases = List.of(
+                phase(Kind.WRITE, Order.UP, 0), phase(Kind.MIX, Order.ZIPF, 1), phase(Kind.READ, Order.UNIFORM, 2),
+                phase(Kind.DELETE, Order.SHUFFLED, 3));
+        Plan plan = new Plan("test", "liar", dir.toString(), config, set, phases, 1, 1);
+        List<Path> opened = new ArrayList<>();
+        Liar real = new Liar(Lie.HONEST);
+        Liar scratch = new Liar(Lie.HONEST);
+        List<PhaseResult> results = new ArrayList<>();
+        Child.run(plan, (name, where, terms) -> {
+            opened.add(dir.relativize(where));
+            return where.startsWith(dir.resolve("warm-up")) ? scratch : real;
+        }, (kind, what) -> {
+            if (what instanceof PhaseResult result) {
+                results.add(result);
+            }
+        });
+        assertEquals(List.of(Path.of("warm-up", "db"), Path.of("db"), Path.of("db")), opened);
+        assertTrue(scratch.size() >= 20_000, "the warm-up loaded " + scratch.size());
+        assertTrue(real.size() < 1000, "what the plan says and no more: " + real.size());
+        assertEquals(4, results.size());
+        results.forEach(r -> assertEquals(0, r.wrong, r.wrongExamples.toString()));
+        assertTrue(java.nio.file.Files.notExists(dir.resolve("warm-up")));
+    }
+
+    @Test
     void plansThatCannotBeDoneAreRefusedInWords() {
         Phase twice = phase(Kind.READ, Order.UNIFORM, 0);
         Exception e = org.junit.jupiter.api.Assertions.assertThrows(
