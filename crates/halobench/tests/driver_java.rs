@@ -127,15 +127,16 @@ fn results(
                 config: config.clone(),
                 set: set.clone(),
                 phases,
+                about: String::new(),
+                memory_limit: None,
             })
             .into(),
         rounds: 1,
         dir: Some(dir.into()),
-        rocksdb_lib: None,
         settle_limit_s: 1,
-        latency_every: 1,
         timeout: Duration::from_secs(600),
         program: Some(PathBuf::from(env!("CARGO_BIN_EXE_halobench"))),
+        ..Job::default()
     };
     let report = run(&job, &mut |_| {}).unwrap();
     assert!(report.troubles().is_empty(), "{:#?}", report.troubles());

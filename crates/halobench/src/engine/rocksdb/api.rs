@@ -54,6 +54,7 @@ api! {
         options_set_write_buffer_size: fn(Handle, usize);
         options_set_max_write_buffer_number: fn(Handle, c_int);
         options_set_max_background_jobs: fn(Handle, c_int);
+        options_set_max_subcompactions: fn(Handle, u32);
         options_set_compression: fn(Handle, c_int);
         options_set_compaction_style: fn(Handle, c_int);
         options_set_enable_blob_files: fn(Handle, c_uchar);

@@ -98,6 +98,9 @@ pub fn open(dir: &Path, config: &Config, tuned: bool) -> Result<Box<dyn Engine>>
         if tuned {
             c.block_cache_size = config.cache;
             c.memtable_write_buffer_size = config.write_buffer;
+            // Two by default, as RocksDB; more where there are more cores, as there.
+            let cores = std::thread::available_parallelism().map_or(2, usize::from);
+            c.num_compaction_threads = cores.clamp(2, 8) as c_int;
             if config.compression == Compression::Lz4 {
                 f.encoding_pipeline[0] = api::LZ4;
                 f.encoding_count = 1;
@@ -427,5 +430,70 @@ impl Drop for TidesCursor<'_> {
             }
             api::tidesdb_txn_free(self.txn);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(durability: Durability) -> Config {
+        Config {
+            write_buffer: 1 << 20,
+            cache: 1 << 20,
+            durability,
+            compression: Compression::None,
+            threads: 2,
+            expected_bytes: 1 << 20,
+            rocksdb_lib: None,
+        }
+    }
+
+    /// Were a field of ours not where the library's is, these would not be what its header says.
+    #[test]
+    fn the_structs_are_laid_out_as_the_librarys() {
+        // SAFETY: plain structs, returned by value.
+        let (c, f) = unsafe { (api::tidesdb_default_config(), api::tidesdb_default_column_family_config()) };
+        assert!(c.db_path.is_null());
+        assert_eq!((c.num_flush_threads, c.num_compaction_threads, c.block_cache_size), (2, 2, 64 << 20));
+        assert_eq!((c.memtable_write_buffer_size, c.memtable_skip_list_max_level), (64 << 20, 12));
+        assert_eq!((c.memtable_sync_mode, c.memtable_sync_interval_us), (api::SYNC_NONE, 1_000_000));
+        assert_eq!(
+            (c.vlog_segment_size, c.memtable_idle_flush_seconds, c.txn_timeout_seconds),
+            (256 << 20, 30, 0)
+        );
+        assert_eq!((f.level_size_ratio, f.encoding_count, f.enable_bloom_filter), (10, 0, 1));
+        assert!((f.bloom_fpr - 0.01).abs() < 1e-9 && f.commit_hook.is_null() && f.commit_hook_ctx.is_null());
+        assert_eq!((f.default_isolation_level, f.tombstone_density_min_entries), (api::READ_COMMITTED, 4096));
+    }
+
+    #[test]
+    fn its_figures_are_those_of_what_was_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = open(dir.path(), &config(Durability::Process), false).unwrap();
+        let mut session = engine.session().unwrap();
+        for i in 0..1000u32 {
+            session.batch_put(&i.to_be_bytes(), &[7; 100]).unwrap();
+        }
+        session.commit().unwrap();
+        drop(session);
+        assert_eq!(engine.settle(Duration::from_secs(60)), Ok(true));
+        let stats = engine.stats();
+        let figure = |name: &str| stats[name].parse::<u64>().unwrap();
+        assert_eq!(figure("tables"), 1);
+        assert!(figure("table_bytes") > 100_000 && figure("table_bytes") < 300_000, "{stats:?}");
+        assert!(figure("log_bytes_written") > 100_000, "{stats:?}");
+        assert_eq!((figure("writes_blocked"), figure("write_stall_us")), (0, 0));
+        engine.close().unwrap();
+    }
+
+    #[test]
+    fn a_busy_engine_is_asked_again_and_any_other_answer_is_given() {
+        let mut calls = 0;
+        let code = patiently(|| {
+            calls += 1;
+            if calls < 4 { api::LOCKED } else { api::NOT_FOUND }
+        });
+        assert_eq!((code, calls), (api::NOT_FOUND, 4));
     }
 }
