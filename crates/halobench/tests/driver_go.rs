@@ -5,10 +5,9 @@
 
 use base64::Engine as _;
 use halobench::cases::Params;
-use halobench::engine::Compression;
 use halobench::report::Report;
 use halobench::spec::{Background, Event, Kind, Mix, Phase, PhaseResult, Plan};
-use halobench::workload::{Order, Pattern, ValueKind};
+use halobench::workload::{Order, ValueKind};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use std::io::{BufRead, BufReader, Write};
@@ -143,21 +142,16 @@ fn phases() -> (Vec<Phase>, usize) {
 
 fn plan(engine: &str, dir: &Path, phases: Vec<Phase>) -> Plan {
     let case = Params {
-        kind: Kind::Write,
-        pattern: Pattern::Random,
         ops: 4000,
         threads: 3,
-        batch: 1,
         key_len: 20,
         value_len: 50,
         value_kind: ValueKind::Json,
         range_size: 30,
-        sync: false,
         write_buffer: 1 << 20,
         cache: 1 << 20,
-        compression: Compression::Lz4,
         seed: 9,
-        settle: true,
+        ..Params::default()
     }
     .case();
     Plan {

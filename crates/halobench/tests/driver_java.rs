@@ -124,6 +124,8 @@ fn results(
         cases: [("all", phases()), ("disturbed", disturbed())]
             .map(|(name, phases)| Case {
                 name: name.into(),
+                about: String::new(),
+                memory_limit: None,
                 config: config.clone(),
                 set: set.clone(),
                 phases,
