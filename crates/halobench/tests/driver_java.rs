@@ -129,8 +129,6 @@ fn results(
                 config: config.clone(),
                 set: set.clone(),
                 phases,
-                about: String::new(),
-                memory_limit: None,
             })
             .into(),
         rounds: 1,
