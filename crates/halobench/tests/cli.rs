@@ -78,6 +78,8 @@ fn the_core_suite_runs_every_case_of_the_list() {
         "1",
         "--dir",
         path(dir.path()),
+        "--out",
+        path(&dir.path().join("out")),
         "--json",
         path(&json),
     ]);

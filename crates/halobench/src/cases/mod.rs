@@ -118,10 +118,10 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "quick",
         about: "a look at everything in a few minutes: writes, reads, scans, removals, synced commits",
-        ops: 200_000,
+        ops: 300_000,
         threads: 4,
         rounds: 3,
-        skip_slow: 10.0,
+        skip_slow: 20.0,
         engines: EMBEDDED,
         cases: quick::cases,
     },

@@ -139,7 +139,7 @@ fn a_filter_keeps_what_the_chosen_cases_stand_on() {
 fn a_list_shows_sizes_and_shared_databases() {
     let text = list(&all("quick", 1.0));
     let line = |name: &str| text.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
-    assert!(line("fill-random-b1000 ").contains("200,000"));
+    assert!(line("fill-random-b1000 ").contains("300,000"));
     assert!(line("read-random ").ends_with("any      quick-reads, loaded"), "{text}");
     assert!(line("read-zipfian ").ends_with("the same"));
     assert!(text.lines().last().unwrap().contains("cases on 5 databases"), "{text}");

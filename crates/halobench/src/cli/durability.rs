@@ -1,6 +1,6 @@
 //! `verify-durability`.
 
-use super::code;
+use super::{code, say};
 use clap::Args;
 use halobench::durability;
 use halobench::engine::{Durability, registry};
@@ -86,11 +86,11 @@ pub fn verify(args: &DurabilityArgs) -> Result<u8, String> {
     })?;
     bar.finish_and_clear();
     let shown = if args.markdown { durability::table::markdown } else { durability::table::text };
-    print!("{}", shown(&table));
+    say::text(&shown(&table));
     if let Some(path) = &args.json {
         std::fs::write(path, durability::table::json(&table)?)
             .map_err(|e| format!("writing {}: {e}", path.display()))?;
-        println!("all figures: {}", path.display());
+        say::line(&format!("all figures: {}", path.display()));
     }
     Ok(match (table.interrupted, table.is_good()) {
         (true, _) => code::INTERRUPTED,

@@ -1,6 +1,6 @@
 //! `engines`: what can be run, in which durability classes, and how to get what cannot.
 
-use super::code;
+use super::{code, say};
 use clap::Args;
 use halobench::engine::registry::{self, Availability};
 use halobench::run::classes::word;
@@ -20,9 +20,9 @@ pub fn engines(args: &EnginesArgs) -> Result<u8, String> {
     let all: Vec<Availability> =
         registry::all().iter().map(|e| e.availability(args.rocksdb_lib.as_deref())).collect();
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&all).map_err(|e| e.to_string())?);
+        say::line(&serde_json::to_string_pretty(&all).map_err(|e| e.to_string())?);
     } else {
-        print!("{}", text(&all));
+        say::text(&text(&all));
     }
     Ok(code::GOOD)
 }

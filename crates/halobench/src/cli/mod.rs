@@ -7,6 +7,7 @@ mod notes;
 mod output;
 mod progress;
 mod run;
+mod say;
 mod setup;
 mod show;
 
@@ -71,8 +72,8 @@ pub fn main() -> ExitCode {
 
 fn suites() -> Result<u8, String> {
     for suite in halobench::cases::SUITES {
-        println!("{:<12} {}", suite.name, suite.about);
+        say::line(&format!("{:<12} {}", suite.name, suite.about));
     }
-    println!("\n`halobench run --suite NAME --list` shows a suite's cases and their sizes.");
+    say::line("\n`halobench run --suite NAME --list` shows a suite's cases and their sizes.");
     Ok(code::GOOD)
 }

@@ -1,7 +1,7 @@
 //! `run` and `case`.
 
 use super::args::RunArgs;
-use super::{code, notes, output, progress, setup};
+use super::{code, notes, output, progress, say, setup};
 use halobench::cases::select;
 use halobench::interrupt;
 use halobench::report::table;
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub fn run(args: &RunArgs) -> Result<u8, String> {
     let chosen = args.chosen()?;
     if args.list {
-        print!("{}", select::list(&chosen.cases));
+        say::text(&select::list(&chosen.cases));
         return Ok(code::GOOD);
     }
     // A suite's results are kept in any case; a single case's where the user says.
@@ -51,36 +51,39 @@ pub fn run(args: &RunArgs) -> Result<u8, String> {
         let _ = std::fs::remove_dir(dir.join("databases"));
     }
 
-    // A suite's tables are long: its files have them, and the grid shows where to look.
+    // Files first: what reads this output may go away before its end.
     let full = table::text(&report);
+    let mut files = Vec::new();
     if let Some(path) = &args.report {
         std::fs::write(path, &full).map_err(|e| format!("writing {}: {e}", path.display()))?;
     }
+    if let Some(path) = &args.csv {
+        output::append_csv(&report, path, args.test_name.as_deref())?;
+        files.push(("rows", path.clone()));
+    }
+    if let Some(path) = &args.json {
+        report.save(path)?;
+        files.push(("all figures", path.clone()));
+    }
+    if let Some(dir) = &out {
+        files.extend(output::write_all(&report, dir)?);
+    }
+    // A suite's tables are long: its files have them, and the grid shows where to look.
     let mut text = if chosen.suite.is_some() { table::grid(&report) } else { full };
     if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         for word in ["VOID", "FAILED"] {
             text = text.replace(word, &format!("\x1b[31m{word}\x1b[0m"));
         }
     }
-    print!("{text}");
+    say::text(&text);
     for line in notes::notes(&report) {
-        println!("{line}");
+        say::line(&line);
     }
-    if let Some(path) = &args.csv {
-        output::append_csv(&report, path, args.test_name.as_deref())?;
-        println!("rows: {}", path.display());
-    }
-    if let Some(path) = &args.json {
-        report.save(path)?;
-        println!("all figures: {}", path.display());
-    }
-    if let Some(dir) = &out {
-        for (what, path) in output::write_all(&report, dir)? {
-            println!("{what}: {}", path.display());
-        }
+    for (what, path) in &files {
+        say::line(&format!("{what}: {}", path.display()));
     }
     if report.interrupted {
-        println!("interrupted: these are the figures of {} children", report.runs.len());
+        say::line(&format!("interrupted: these are the figures of {} children", report.runs.len()));
         return Ok(code::INTERRUPTED);
     }
     Ok(if report.troubles().is_empty() { code::GOOD } else { code::TROUBLE })

@@ -1,6 +1,6 @@
 //! `summary`, `report` and `compare`: result files shown again. A run's folder stands for the result file in it.
 
-use super::{code, output};
+use super::{code, output, say};
 use clap::Args;
 use halobench::report::{Report, compare, csv, html, markdown, summary, table};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub fn summarize(args: &SummaryArgs) -> Result<u8, String> {
         (_, true) => table::grid(&report),
         _ => table::text(&report),
     };
-    print!("{text}");
+    say::text(&text);
     Ok(code::GOOD)
 }
 
@@ -60,16 +60,16 @@ pub fn summarize(args: &SummaryArgs) -> Result<u8, String> {
 pub fn report(args: &ReportArgs) -> Result<u8, String> {
     let report = load(&args.file)?;
     if args.markdown {
-        print!("{}", markdown::text(&report));
+        say::text(&markdown::text(&report));
     }
     if args.csv {
-        print!("{}", csv::text(&report));
+        say::text(&csv::text(&report));
     }
     if let Some(path) = &args.html {
         html::write(&report, path)?;
         eprintln!("the page: {}", path.display());
     } else if !args.markdown && !args.csv {
-        print!("{}", table::grid(&report));
+        say::text(&table::grid(&report));
     }
     Ok(code::GOOD)
 }
@@ -77,6 +77,6 @@ pub fn report(args: &ReportArgs) -> Result<u8, String> {
 /// `compare`: trouble if anything got worse.
 pub fn compare(args: &CompareArgs) -> Result<u8, String> {
     let comparison = compare::compare(&load(&args.old)?, &load(&args.new)?);
-    print!("{}", comparison.text());
+    say::text(&comparison.text());
     Ok(if comparison.regressed() { code::TROUBLE } else { code::GOOD })
 }

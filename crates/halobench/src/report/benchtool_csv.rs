@@ -163,10 +163,15 @@ fn rows(run: &Run, case: &Case, phase: &Phase, result: &PhaseResult, name: Optio
             u8::from(class_is_sync(run, case)).to_string(),
         ]
     };
-    if result.parts.is_empty() {
+    if !matches!(phase.kind, Kind::Mixed | Kind::Mix) || result.parts.is_empty() {
         let latency = (phase.kind != Kind::Iterate).then_some(&result.latency);
         let moments = latency.and(result.histogram.as_deref()).and_then(moments);
-        return vec![one(operation(phase.kind), latency, result.ops as f64, moments)];
+        let mut rows = vec![one(operation(phase.kind), latency, result.ops as f64, moments)];
+        if result.background_ops > 0 {
+            let writers = result.parts.get("background");
+            rows.push(one("PUT", writers, result.background_ops as f64, None));
+        }
+        return rows;
     }
     // Samples stand for operations: the same share of each sort is timed.
     let samples: u64 = result.parts.values().map(|l| l.samples).sum();
@@ -175,7 +180,13 @@ fn rows(run: &Run, case: &Case, phase: &Phase, result: &PhaseResult, name: Optio
         .iter()
         .map(|(sort, latency)| {
             let ops = result.ops as f64 * latency.samples as f64 / samples.max(1) as f64;
-            one(&sort.to_uppercase(), Some(latency), ops, None)
+            let word = match sort.as_str() {
+                "read" | "get" => "GET".into(),
+                "update" | "put" => "PUT".into(),
+                "scan" => "RANGE".into(),
+                other => other.to_uppercase(),
+            };
+            one(&word, Some(latency), ops, None)
         })
         .collect()
 }
@@ -248,9 +259,9 @@ mod tests {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
         phases[0].histogram = Some(base64::engine::general_purpose::STANDARD.encode(bytes));
-        phases[1].parts = [("get", 6), ("put", 4)]
-            .map(|(sort, samples)| (sort.to_string(), Latency { samples, ..Latency::default() }))
-            .into();
+        // Writers beside the gets.
+        phases[1].parts = [("background".to_string(), Latency { samples: 4, ..Latency::default() })].into();
+        phases[1].background_ops = 4;
         let run = Run { engine: "e,1".into(), case: case.name.clone(), phases, ..Run::default() };
         let report = Report { cases: vec![case], runs: vec![run], rounds: 1, ..Report::default() };
 
@@ -264,7 +275,11 @@ mod tests {
         assert_eq!((put[0].as_str(), put[1].as_str()), ("e,1", "my \"test\""));
         assert_eq!((put[column("min_us")].as_str(), put[column("stddev_us")].as_str()), ("1.00", "1.00"));
         assert_eq!((put[column("workload")].as_str(), put[column("batch_size")].as_str()), ("mixed", "5"));
-        assert_eq!(rows[2][column("ops_per_sec")], "3.00", "six of ten in two seconds");
+        assert_eq!(
+            (rows[2][3].as_str(), rows[3][3].as_str()),
+            ("5.00", "2.00"),
+            "ten gets and four puts in two seconds"
+        );
         // The pass: no latencies, and everything behind them under its name.
         let pass = &rows[4];
         assert!(COLUMNS[5..13].iter().all(|c| pass[column(c)].is_empty()), "{pass:?}");
@@ -272,5 +287,20 @@ mod tests {
         assert_eq!(pass[column("sync_enabled")], "0");
 
         assert_eq!(cells(&text(&report, None, false).unwrap()).len(), 4, "no header when rows are appended");
+    }
+
+    #[test]
+    fn a_mix_has_a_row_for_each_sort() {
+        let case = Params { workload: Workload::Concurrent, ops: 10, ..Params::default() }.case();
+        let mut mixed = result(&case.phases[1].case, 10);
+        mixed.parts = [("read", 6), ("update", 3), ("modify", 1)]
+            .map(|(sort, samples)| (sort.to_string(), Latency { samples, ..Latency::default() }))
+            .into();
+        let run = Run { engine: "e".into(), case: case.name.clone(), phases: vec![mixed], ..Run::default() };
+        let report = Report { cases: vec![case], runs: vec![run], rounds: 1, ..Report::default() };
+        let rows = cells(&text(&report, None, false).unwrap());
+        let shown: Vec<(&str, &str)> = rows.iter().map(|r| (r[2].as_str(), r[3].as_str())).collect();
+        assert_eq!(shown, [("MODIFY", "0.50"), ("GET", "3.00"), ("PUT", "1.50")]);
+        assert!(rows.iter().all(|r| r.len() == 33));
     }
 }
