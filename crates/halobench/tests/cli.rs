@@ -129,9 +129,9 @@ fn unknown_names_are_refused_with_the_known_ones() {
     assert!(text(&out.stderr).contains("no engine is called \"leveldb\"; there are halocline, rocksdb"));
     let out = halobench(&["run", "-e", "null", "--suite", "nope"]);
     assert!(text(&out.stderr).contains("there is core"));
-    let out = halobench(&["run", "-e", "null", "-k", "8"]);
+    let out = halobench(&["run", "-e", "null", "-k", "7"]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stdout).contains("keys of 8 bytes: this pattern needs 16 to 511 bytes"));
+    assert!(text(&out.stdout).contains("keys of 7 bytes: this pattern needs 8 to 511 bytes"));
 }
 
 #[test]
