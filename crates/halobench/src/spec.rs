@@ -28,7 +28,7 @@ pub enum Kind {
     Range,
     /// One pass over everything.
     Iterate,
-    /// A mix of operations, each drawn by its share: see [`Mix`].
+    /// A mix of operations, each drawn by its share.
     Mix,
 }
 

@@ -20,7 +20,8 @@ fn number(text: &str) -> u64 {
     text.parse().unwrap()
 }
 
-fn computed(f: &[&str]) -> String {
+/// The result of the vector with these parameters; `long` keeps the last pool for long values, which takes its time.
+fn computed(f: &[&str], long: &mut Option<(String, Values)>) -> String {
     match f[0] {
         "draw" => format!("{:016x}", rng::at(number(f[1]), number(f[2]))),
         "stream" => format!("{:016x}", rng::stream(number(f[1]), number(f[2]))),
@@ -48,11 +49,12 @@ fn computed(f: &[&str]) -> String {
         }
         "part" => {
             let mut value = vec![0; number(f[2]) as usize];
-            Values::new(named::<ValueKind>(f[1]), value.len(), number(f[3])).fill(
-                number(f[4]),
-                number(f[5]),
-                &mut value,
-            );
+            let wanted = f[1..4].join(" ");
+            if long.as_ref().is_none_or(|(made, _)| *made != wanted) {
+                *long = Some((wanted, Values::new(named::<ValueKind>(f[1]), value.len(), number(f[3]))));
+            }
+            let (_, values) = long.as_ref().unwrap();
+            values.fill(number(f[4]), number(f[5]), &mut value);
             let at = number(f[6]) as usize;
             hex(&value[at..at + 24])
         }
@@ -105,11 +107,11 @@ fn computed(f: &[&str]) -> String {
 fn generators_make_the_published_vectors() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab/vectors.tsv");
     let text = std::fs::read_to_string(path).unwrap();
-    let mut checked = 0;
+    let (mut checked, mut long) = (0, None);
     for line in text.lines().filter(|l| !l.starts_with('#')) {
         let fields: Vec<&str> = line.split('\t').collect();
         let (expected, parameters) = fields.split_last().unwrap();
-        assert_eq!(&computed(parameters), expected, "{parameters:?}");
+        assert_eq!(&computed(parameters, &mut long), expected, "{parameters:?}");
         checked += 1;
     }
     assert!(checked > 140, "{checked} vectors");

@@ -3,6 +3,7 @@
 use super::{Config, Cursor, Engine, Result, Session};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,6 +30,20 @@ pub enum Lie {
     KeepsDeleted,
     /// Comes back without some keys.
     ForgetsOnReopen,
+    /// Drops one overwrite in seven, whatever its key.
+    DropsOverwrites,
+    /// Leaves out a key in scans that go backward.
+    SkipsBackward,
+    /// Swaps two neighbours in scans that go backward.
+    ReordersBackward,
+    /// Seeks for scans backward land one too far in front.
+    SeeksTooFarBack,
+    /// Cursors see the first value of some keys.
+    OldValueInScans,
+    /// Does not find some keys until they are overwritten.
+    HidesNew,
+    /// Fails after so many puts, as a full disk does.
+    FailsAfter(u64),
 }
 
 type Map = BTreeMap<Vec<u8>, (Vec<u8>, Vec<u8>)>;
@@ -38,12 +53,13 @@ type Map = BTreeMap<Vec<u8>, (Vec<u8>, Vec<u8>)>;
 pub struct Store {
     lie: Lie,
     map: Arc<Mutex<Map>>,
+    puts: Arc<AtomicU64>,
 }
 
 impl Store {
     /// An empty store.
     pub fn new(lie: Lie) -> Store {
-        Store { lie, map: Arc::default() }
+        Store { lie, map: Arc::default(), puts: Arc::default() }
     }
 
     /// An engine on it.
@@ -103,9 +119,12 @@ impl Session for LiarSession {
         let mut map = self.store.map.lock().unwrap();
         for (key, value) in self.batch.drain(..) {
             let lies = chosen(&key);
+            let puts = self.store.puts.fetch_add(1, Ordering::Relaxed);
             match (self.store.lie, value) {
                 (Lie::LosesKeys, Some(_)) | (Lie::KeepsDeleted, None) if lies => {}
                 (Lie::IgnoresOverwrite, Some(_)) if lies && map.contains_key(&key) => {}
+                (Lie::DropsOverwrites, Some(_)) if puts.is_multiple_of(7) && map.contains_key(&key) => {}
+                (Lie::FailsAfter(limit), _) if puts >= limit => return Err("no space left on device".into()),
                 (Lie::CorruptsValue, Some(mut value)) if lies => {
                     let last = value.len() - 1;
                     value[last] ^= 1;
@@ -125,27 +144,44 @@ impl Session for LiarSession {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
         let map = self.store.map.lock().unwrap();
         let Some((newest, first)) = map.get(key) else { return Ok(None) };
+        if self.store.lie == Lie::HidesNew && chosen(key) && newest == first {
+            return Ok(None);
+        }
         let old = self.store.lie == Lie::OldValue && chosen(key);
         self.got.clone_from(if old { first } else { newest });
         Ok(Some(&self.got))
     }
     fn cursor(&mut self) -> Result<Box<dyn Cursor + '_>> {
         let map = self.store.map.lock().unwrap();
-        let mut entries: Vec<_> = map.iter().map(|(k, (v, _))| (k.clone(), v.clone())).collect();
+        let old = |k: &[u8]| self.store.lie == Lie::OldValueInScans && chosen(k);
+        let mut entries: Vec<_> =
+            map.iter().map(|(k, (v, first))| (k.clone(), if old(k) { first } else { v }.clone())).collect();
         let middle = entries.len() / 2;
         match self.store.lie {
             Lie::ReordersScan if middle > 0 => entries.swap(middle - 1, middle),
             Lie::SkipsInScan if middle > 0 => drop(entries.remove(middle)),
             _ => {}
         }
-        Ok(Box::new(LiarCursor { entries, at: 0, too_far: self.store.lie == Lie::SeeksTooFar }))
+        Ok(Box::new(LiarCursor { entries, at: 0, lie: self.store.lie }))
     }
 }
 
 struct LiarCursor {
     entries: Vec<(Vec<u8>, Vec<u8>)>,
     at: usize,
-    too_far: bool,
+    lie: Lie,
+}
+
+impl LiarCursor {
+    /// Of a cursor that goes backward, the entries with its lie in them.
+    fn turn_back(&mut self) {
+        let middle = self.entries.len() / 2;
+        match std::mem::replace(&mut self.lie, Lie::Honest) {
+            Lie::SkipsBackward if middle > 0 => drop(self.entries.remove(middle)),
+            Lie::ReordersBackward if middle > 0 => self.entries.swap(middle - 1, middle),
+            other => self.lie = other,
+        }
+    }
 }
 
 impl Cursor for LiarCursor {
@@ -156,7 +192,7 @@ impl Cursor for LiarCursor {
     fn seek(&mut self, key: &[u8]) -> Result<bool> {
         // A linear search, since the entries may be out of order; the tests are small.
         self.at = self.entries.iter().position(|(k, _)| k.as_slice() >= key).unwrap_or(self.entries.len());
-        if self.too_far && chosen(key) {
+        if self.lie == Lie::SeeksTooFar && chosen(key) {
             self.at += 1;
         }
         Ok(self.at < self.entries.len())
@@ -166,13 +202,18 @@ impl Cursor for LiarCursor {
         Ok(self.at < self.entries.len())
     }
     fn seek_last(&mut self) -> Result<bool> {
+        self.turn_back();
         self.at = self.entries.len().wrapping_sub(1);
         Ok(self.at < self.entries.len())
     }
     fn seek_back(&mut self, key: &[u8]) -> Result<bool> {
+        self.turn_back();
         let found = self.entries.iter().rposition(|(k, _)| k.as_slice() <= key);
         self.at = found.unwrap_or(usize::MAX);
-        Ok(found.is_some())
+        if self.lie == Lie::SeeksTooFarBack && chosen(key) {
+            self.at = self.at.wrapping_sub(1);
+        }
+        Ok(self.at < self.entries.len())
     }
     fn prev(&mut self) -> Result<bool> {
         self.at = self.at.wrapping_sub(1);

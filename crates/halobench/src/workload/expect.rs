@@ -270,6 +270,11 @@ mod tests {
         .unwrap()
     }
 
+    /// What a single thread did.
+    fn alone(done: Range<u64>) -> Vec<Range<u64>> {
+        std::iter::once(done).collect()
+    }
+
     fn value(generator: &Generator, id: u64, version: u64) -> Vec<u8> {
         let mut value = vec![0; 20];
         generator.values.fill(id, version, &mut value);
@@ -309,10 +314,10 @@ mod tests {
         assert!(expect.check(&generator, 7, &first(7)));
         // Phase 1 writes the ids below 30, phase 2 those from 20 to 39 at once with its background, which has 25 to 49.
         expect.begin_epoch();
-        expect.overwrite(Versions::new(1, 30), &[0..30], Some);
+        expect.overwrite(Versions::new(1, 30), &alone(0..30), Some);
         expect.begin_epoch();
-        expect.overwrite(Versions::new(2, 40), &[20..40], Some);
-        expect.overwrite(Versions::new(99, 50), &[25..50], Some);
+        expect.overwrite(Versions::new(2, 40), &alone(20..40), Some);
+        expect.overwrite(Versions::new(99, 50), &alone(25..50), Some);
         let right = |expect: &Expect, id| {
             [first(id), of(1, id), of(2, id), of(99, id)].map(|v| expect.check(&generator, id, &v))
         };

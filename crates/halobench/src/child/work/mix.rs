@@ -13,6 +13,8 @@ use crate::workload::{Bits, Mixed, Racing, Sorted, Turn};
 
 /// One scan in so many is gone over again, untimed, and every entry checked.
 const INSPECT: u64 = 64;
+/// And each of so many operations at the beginning of a thread.
+const INSPECT_FIRST: u64 = 64;
 
 /// What judges the answers of one thread.
 struct Judge<'a> {
@@ -81,7 +83,7 @@ impl Worker<'_> {
                         let walked = walk(&mut *cursor, &self.key, size, backward, &mut previous)?;
                         Ok::<_, String>((cursor, walked))
                     })?;
-                    let whole = self.done.is_multiple_of(INSPECT);
+                    let whole = self.done < INSPECT_FIRST || self.done.is_multiple_of(INSPECT);
                     self.judge_scan(&judge, id, size, &walked, &mut previous, &mut *cursor, whole)?;
                 }
             }

@@ -8,6 +8,8 @@ use crate::workload::digest;
 
 /// Of a pass whose values have no digest to be compared with, one entry in so many has its value checked.
 const SAMPLE: u64 = 16;
+/// And each of so many at the beginning.
+const SAMPLE_FIRST: u64 = 1024;
 
 /// What a walk from a key over some entries found.
 pub(super) struct Walk {
@@ -132,7 +134,7 @@ impl Worker<'_> {
             let value = cursor.value()?;
             let mut right = value.len() == value_len;
             self.digest = self.digest.wrapping_add(digest(value));
-            if sample && self.done.is_multiple_of(SAMPLE) {
+            if sample && (self.done < SAMPLE_FIRST || self.done.is_multiple_of(SAMPLE)) {
                 let id = generator.keys.decode(previous.key());
                 right &= id.is_some_and(|id| self.right_value(id, value));
             }
