@@ -10,6 +10,7 @@
 pub mod cases;
 pub mod child;
 pub mod driver;
+pub mod durability;
 pub mod engine;
 pub mod interrupt;
 pub mod machine;

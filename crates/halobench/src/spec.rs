@@ -32,8 +32,9 @@ pub enum Kind {
     Mix,
 }
 
-/// Shares of a [`Kind::Mix`], in percent; they add up to 100. The draw of operation `j` is
-/// `reduce(at(stream(seed, 17 + 2 * stream), j), 100)`, compared with the running sums in the order of the fields.
+/// Shares of a [`Kind::Mix`], in percent; they add up to 100. Which operation is which, and of which id, is specified in
+/// `docs/lab/generators.md`. All loaded keys must be there. Puts are committed one by one; each scan makes a cursor of its
+/// own, so that it sees what was written before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mix {
@@ -41,9 +42,10 @@ pub struct Mix {
     pub read: u32,
     /// Puts to a key that is there.
     pub update: u32,
-    /// Puts of a key that is not there yet: the ids behind the loaded ones, each once.
+    /// Puts of a key that is not there yet: the ids behind the loaded ones, each once. The data set must have them: a
+    /// plan that inserts has an `n` above the `ops` of its load.
     pub insert: u32,
-    /// Seeks to a key that is there, each followed by up to `range_size` entries.
+    /// Seeks to a key that is there, each followed by as many entries as are drawn, evenly up to `range_size`.
     pub scan: u32,
     /// A get and a put of the same key, one operation.
     pub modify: u32,
@@ -51,14 +53,17 @@ pub struct Mix {
     pub latest: bool,
 }
 
-/// Threads that write while a phase of reads goes on, until its last read is done. They overwrite ids drawn evenly.
+/// Threads that write while a phase of reads (gets, seeks, ranges, passes) goes on, until its last read is done. They
+/// overwrite loaded ids drawn evenly, each put committed on its own. Meanwhile each seek and range makes a cursor of its
+/// own, and that is part of its latency: it sees what was written before it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Background {
     /// How many threads.
     pub threads: usize,
     /// Writes a second, of all of them; 0 means as fast as they can.
     pub rate: f64,
-    /// Most writes of all of them: their ids and what must survive are computed beforehand.
+    /// Most writes of all of them. Choose more than the rate can bring: where they run out (then `background_ops` is
+    /// this number), the rest of the reads is undisturbed.
     pub ops: u64,
 }
 
@@ -88,16 +93,20 @@ pub struct Phase {
     pub range_size: u32,
     /// Whether to settle afterwards.
     pub settle: bool,
-    /// Sets its draws apart from other phases'.
+    /// The phase's number: sets its draws and its versions apart from other phases'. Below 2^20, and no two phases of a
+    /// plan have the same.
     pub stream: u64,
-    /// Arrivals a second, of all threads: an open loop, whose latencies count from the moment an operation was due.
-    /// 0 means a closed loop.
+    /// Arrivals a second, of all threads: an open loop with Poisson arrivals for each thread, whose latencies count from
+    /// the moment an operation was due. A batch arrives as one; it counts as many operations as it has. 0 means a
+    /// closed loop. Not for [`Kind::Iterate`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rate: f64,
-    /// Ends the phase after so many seconds, even if operations are left. 0 means no such end.
+    /// Ends the phase after so many seconds, even if operations are left; each thread ends its operation or batch. 0 means
+    /// no such end. What the database must hold follows from what each thread did.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seconds: f64,
-    /// Whether ranges and passes go from the back to the front.
+    /// Whether ranges, passes and the scans of a mix go from the back to the front: a range reads the entry of its key
+    /// and those before it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub backward: bool,
     /// The shares of a [`Kind::Mix`].
@@ -150,6 +159,12 @@ pub struct Latency {
     pub samples: u64,
     /// Mean.
     pub mean_ns: f64,
+    /// Standard deviation.
+    #[serde(default)]
+    pub stddev_ns: f64,
+    /// Shortest.
+    #[serde(default)]
+    pub min_ns: u64,
     /// Median.
     pub p50_ns: u64,
     /// 95th percentile.
@@ -238,13 +253,20 @@ pub struct PhaseResult {
     /// The same as an HDR histogram of nanoseconds: V2 encoding, not compressed, base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
-    /// Latencies of each sort of operation, where a phase has several (`get`, `put`, `scan`, ...).
+    /// Latencies of each sort of operation, where a phase has several: `get` and `put` of a mixed phase; `read`,
+    /// `update`, `insert`, `scan` and `modify` of a mix; `background` for the background's puts, which `latency` leaves
+    /// out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, Latency>,
-    /// Operations of the background's writers.
+    /// Operations of the background's writers; `ops` leaves them out, `user_bytes` has them.
     #[serde(default, skip_serializing_if = "is_none_done")]
     pub background_ops: u64,
-    /// Seconds since the start, and operations done by then.
+    /// In an open loop, the most seconds by which an operation began behind the moment it was due: if it is large, the
+    /// engine did not hold the rate, and `ops_per_s` is what it held.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lag_s: f64,
+    /// Seconds since the start, and operations done by then: a point every 0.1 s in a phase of up to a minute, else one
+    /// a second; the last one is at the end.
     pub series: Vec<(f64, u64)>,
     /// Counters.
     pub usage: Usage,
@@ -260,10 +282,11 @@ pub struct PhaseResult {
     pub wrong: u64,
     /// The first few of them, in words.
     pub wrong_examples: Vec<String>,
-    /// Digest of all values read while timed, where reads do not race with writes: the wrapping sum, over the values
-    /// that gets and cursors lent, of `mix(first + mix(last) + length)`, where first and last are the value's first and
-    /// last eight bytes, little endian (a shorter value is padded with zeros behind it). Sixteen hex digits. Engines
-    /// that gave the same answers have the same digest.
+    /// Digest of all values read while timed, where reads do not race with writes (gets, ranges and passes without
+    /// background): the wrapping sum, over the values that gets and cursors lent, of `mix(first + mix(last) + length)`,
+    /// where first and last are the value's first and last eight bytes, little endian (a shorter value is padded with
+    /// zeros behind it). Sixteen hex digits. Engines that gave the same answers have the same digest, unless the phase
+    /// ended by time or an earlier race of writers left it open which write survived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_digest: Option<String>,
     /// Digest of the whole state, where it was checked: equal states have equal digests.
@@ -303,6 +326,6 @@ pub enum Event {
     Phase(Box<PhaseResult>),
     /// It closed and reopened the database, and all is done.
     End(Box<Ending>),
-    /// It cannot go on.
+    /// It cannot go on: in which phase, after how many operations, and why. The phases before it stand.
     Failed(String),
 }

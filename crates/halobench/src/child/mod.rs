@@ -4,18 +4,22 @@
 mod check;
 mod clock;
 mod latency;
+mod pace;
 mod phase;
+mod plan;
 mod resources;
 #[cfg(test)]
 mod tests;
+mod timed;
 mod work;
 
+use crate::durability;
 use crate::engine::{self, Engine, Result};
 use crate::spec::{Ending, Event, Plan};
 use crate::workload::Expect;
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The hidden argument that makes a program a child.
 pub const ARGUMENT: &str = "__halobench-child";
@@ -30,7 +34,13 @@ pub fn enter_if_child() {
 
 fn child() -> i32 {
     let mut line = String::new();
-    let plan: Plan = match std::io::stdin().lock().read_line(&mut line).map(|_| serde_json::from_str(&line)) {
+    let read = std::io::stdin().lock().read_line(&mut line);
+    if let Some(task) = durability::task_in(&line) {
+        watch_parent(task.dir.clone());
+        end_on_panic();
+        return durability::child::run(&task, end);
+    }
+    let plan: Plan = match read.map(|_| serde_json::from_str(&line)) {
         Ok(Ok(plan)) => plan,
         Ok(Err(e)) => return say(&Event::Failed(format!("reading the plan: {e}"))).map_or(2, |()| 2),
         Err(_) => return 2,
@@ -55,10 +65,21 @@ fn watch_parent(dir: PathBuf) {
     std::thread::spawn(move || {
         let mut rest = [0; 64];
         while matches!(std::io::stdin().read(&mut rest), Ok(n) if n > 0) {}
-        let _ = std::fs::remove_dir_all(dir);
-        // SAFETY: ends the process at once, without the exit handlers of libraries whose threads still run.
-        unsafe { libc::_exit(3) };
+        // Engines' threads go on meanwhile: what they make after the first pass goes in the next.
+        for _ in 0..20 {
+            if std::fs::remove_dir_all(&dir).is_ok() || !dir.exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        end(3);
     });
+}
+
+/// Ends the process at once, without the exit handlers of libraries whose threads still run.
+fn end(code: i32) -> ! {
+    // SAFETY: takes no memory of ours; nothing runs afterwards.
+    unsafe { libc::_exit(code) }
 }
 
 /// A thread that panics would leave the others waiting for it: end the process, after the words.
@@ -66,8 +87,7 @@ fn end_on_panic() {
     let words = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         words(info);
-        // SAFETY: as in `watch_parent`.
-        unsafe { libc::_exit(101) };
+        end(101);
     }));
 }
 
@@ -76,6 +96,7 @@ pub type Opener<'a> = &'a dyn Fn(&str, &Path, &engine::Config) -> Result<Box<dyn
 
 /// Runs a plan in this process, telling `emit` what happens.
 pub fn run(plan: &Plan, open: Opener<'_>, emit: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+    plan::check(plan)?;
     let generator = plan.set.generator()?;
     let mut expect = Expect::new(plan.set.n);
     let db = plan.dir.join("db");
@@ -85,10 +106,10 @@ pub fn run(plan: &Plan, open: Opener<'_>, emit: &mut dyn FnMut(Event) -> Result<
     let engine = open(&plan.engine, &db, &plan.config)?;
     let mut user_bytes = 0;
     let mut live_bytes = 0;
-    for phase in &plan.phases {
-        let name = if phase.case.is_empty() { "load" } else { &phase.case };
+    for (index, phase) in plan.phases.iter().enumerate() {
+        let name = plan::name(phase);
         emit(Event::Begin(name.into()))?;
-        let result = phase::run(plan, phase, &*engine, &generator, &mut expect, opened.take())
+        let result = phase::run(plan, index, &*engine, &generator, &mut expect, opened.take())
             .map_err(|e| format!("{name}: {e}"))?;
         user_bytes += result.user_bytes;
         live_bytes = result.live_bytes;

@@ -1,57 +1,169 @@
 //! One phase: prepare, start all threads at once, measure, settle, check.
 
 use super::check::{self, Wrong};
-use super::clock::Mark;
-use super::latency;
-use super::resources::{self, Progress};
-use super::work::{Shared, Worker};
+use super::plan;
+use super::resources::{self};
+use super::timed::{self, Outcome};
+use super::work::Shared;
 use crate::engine::{Engine, Result};
 use crate::spec::{Kind, Phase, PhaseResult, Plan, Settled, Usage};
-use crate::workload::{Expect, Generator, Ops, Ranges};
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use crate::workload::{Expect, Generator, Mixed, Ops, Ranges, Sorted, Turn, Versions, done};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Runs `phase`, and brings `expect` up to date. The first phase is given the counters from before the open: bytes that
-/// the engine wrote ahead then, such as a log it prepared, are part of what the phase cost.
+/// Most keys for which the digest of ranges is computed: it needs eight bytes a key.
+const DIGEST_KEYS: u64 = 1 << 25;
+
+/// What a phase does, computed beforehand.
+struct Work {
+    ops: Ops,
+    mixed: Option<Mixed>,
+    ranges: Option<Ranges>,
+    sorted: Option<Sorted>,
+    versions: Option<Versions>,
+    background: Option<(Ops, Versions)>,
+}
+
+impl Work {
+    fn new(plan: &Plan, index: usize, generator: &Generator, expect: &Expect) -> Result<Work> {
+        let (set, phase) = (&plan.set, &plan.phases[index]);
+        let visited = plan::visited(plan, index);
+        let ops = Ops::new(phase.order, visited, phase.ops, set.seed, phase.stream);
+        let sorted = || Sorted::new(&generator.keys, expect);
+        let mixed = match phase.mix {
+            Some(mix) if phase.kind == Kind::Mix => {
+                if !expect.has_all_below(visited) {
+                    return Err(format!(
+                        "a mix needs the {visited} keys that were loaded, and some are not there"
+                    ));
+                }
+                let first = plan::first_insert(plan, index);
+                Some(Mixed::new(ops.clone(), mix, phase.range_size, first, set.seed, phase.stream))
+            }
+            _ => None,
+        };
+        let scans = mixed.is_some() && phase.mix.is_some_and(|m| m.scan > 0);
+        let background = phase.background.map(|b| {
+            let stream = phase.stream + plan::NUMBERS;
+            (Ops::evenly(visited, b.ops, set.seed, stream), Versions::new(stream, b.ops))
+        });
+        Ok(Work {
+            ranges: (phase.kind == Kind::Range)
+                .then(|| Ranges::new(&ops, sorted(), phase.range_size, phase.backward)),
+            sorted: scans.then(sorted),
+            versions: (!plan::writes_first(plan, index)).then(|| Versions::new(phase.stream, phase.ops)),
+            mixed,
+            background,
+            ops,
+        })
+    }
+
+    fn memory(&self) -> usize {
+        self.ops.memory()
+            + self.mixed.as_ref().map_or(0, Mixed::memory)
+            + self.ranges.as_ref().map_or(0, Ranges::memory)
+            + self.sorted.as_ref().map_or(0, Sorted::memory)
+    }
+
+    /// Brings `expect` up to date with what was done.
+    fn apply(&self, phase: &Phase, outcome: &Outcome, expect: &mut Expect) {
+        let ops = &self.ops;
+        let done_ops = done(ops, &outcome.done);
+        let all = || done_ops.iter().cloned().flatten();
+        match (phase.kind, self.versions) {
+            (Kind::Write, None) => all().for_each(|j| expect.insert(ops.id(j))),
+            (Kind::Write, Some(versions)) => {
+                expect.begin_epoch();
+                expect.overwrite(versions, &done_ops, |j| Some(ops.id(j)));
+            }
+            (Kind::Mixed, Some(versions)) => {
+                expect.begin_epoch();
+                expect.overwrite(versions, &done_ops, |j| ops.writes(j).then(|| ops.id(j)));
+            }
+            (Kind::Delete, _) => all().for_each(|j| expect.delete(ops.id(j))),
+            (Kind::Mix, Some(versions)) => {
+                let Some(mixed) = &self.mixed else { return };
+                for part in &done_ops {
+                    let next = mixed.first() + mixed.inserts(0..part.start);
+                    (next..next + mixed.inserts(part.clone())).for_each(|id| expect.insert(id));
+                }
+                expect.begin_epoch();
+                expect.overwrite(versions, &done_ops, |j| {
+                    matches!(mixed.turn(j), Turn::Update | Turn::Modify).then(|| mixed.id(j))
+                });
+            }
+            _ => {}
+        }
+        if let Some((ops, versions)) = &self.background {
+            expect.begin_epoch();
+            expect.overwrite(*versions, &done(ops, &outcome.background_done), |j| Some(ops.id(j)));
+        }
+    }
+
+    /// What the digest of all values read must be, where the generator alone can tell.
+    fn digest(
+        &self,
+        phase: &Phase,
+        outcome: &Outcome,
+        generator: &Generator,
+        expect: &Expect,
+    ) -> Option<u64> {
+        if !expect.is_first() || self.background.is_some() || expect.count() > DIGEST_KEYS {
+            return None;
+        }
+        match phase.kind {
+            Kind::Iterate if outcome.done.iter().all(|&d| d == expect.count()) => {
+                let pass = expect.present().map(|id| generator.values.digest(id)).fold(0, u64::wrapping_add);
+                Some(pass.wrapping_mul(outcome.done.len() as u64))
+            }
+            Kind::Range => Some(self.ranges.as_ref()?.digest(
+                &generator.values,
+                &self.ops,
+                &done(&self.ops, &outcome.done),
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Runs the phase at `index`, and brings `expect` up to date. The first phase is given the counters from before the open:
+/// bytes that the engine wrote ahead then, such as a log it prepared, are part of what the phase cost.
 pub fn run(
     plan: &Plan,
-    phase: &Phase,
+    index: usize,
     engine: &dyn Engine,
     generator: &Generator,
     expect: &mut Expect,
     opened: Option<Usage>,
 ) -> Result<PhaseResult> {
-    let set = &generator.set;
-    if phase.ops == 0 || phase.threads == 0 || phase.batch == 0 || phase.range_size == 0 {
-        return Err("operations, threads, batch and range size must be at least 1".into());
-    }
-    if phase.kind == Kind::Write && phase.order.visits_once() && phase.ops > set.n {
-        return Err(format!("{} writes of {} keys in an order that visits each once", phase.ops, set.n));
-    }
-    let ops = Ops::new(phase.order, set.n, phase.ops, set.seed, phase.stream);
-    let ranges = (phase.kind == Kind::Range).then(|| Ranges::new(&ops, &generator.keys, phase.range_size));
+    let (set, phase) = (&generator.set, &plan.phases[index]);
+    let work = Work::new(plan, index, generator, expect)?;
+    let (over, quiet) = (AtomicBool::new(false), AtomicBool::new(false));
     let shared = Shared {
         engine,
         generator,
         phase,
-        ops: &ops,
-        ranges: ranges.as_ref(),
+        ops: &work.ops,
+        mixed: work.mixed.as_ref(),
+        ranges: work.ranges.as_ref(),
+        sorted: work.sorted.as_ref(),
         expect,
+        versions: work.versions,
+        background: work.background.as_ref().map(|(ops, versions)| (ops, *versions)),
         latency_every: plan.latency_every,
+        over: &over,
+        quiet: &quiet,
     };
-    let harness = ops.memory()
-        + ranges.as_ref().map_or(0, Ranges::memory)
-        + generator.values.memory()
-        + expect.memory();
+    let writers = phase.background.map_or(0, |b| b.threads)
+        + if matches!(phase.kind, Kind::Write | Kind::Mixed | Kind::Mix) { phase.threads } else { 0 };
+    let harness = work.memory() + generator.values.memory() + expect.memory() + writers * set.value_len;
 
     let mut before = resources::usage();
     if let Some(opened) = opened {
         before.write_bytes = opened.write_bytes;
         before.cancelled_write_bytes = opened.cancelled_write_bytes;
     }
-    let mut result = timed(&shared)?;
+    let (mut result, outcome) = timed::run(&shared)?;
     result.usage = resources::usage_since(&before);
     result.space = resources::space(&plan.dir);
     result.memory.harness = harness as u64;
@@ -67,16 +179,18 @@ pub fn run(
             space: resources::space(&plan.dir),
         });
     }
-    match phase.kind {
-        Kind::Write if phase.order.visits_once() => expect.write_once(&ops),
-        Kind::Write => expect.overwrite(&ops, phase.threads, false)?,
-        Kind::Mixed => expect.overwrite(&ops, phase.threads, true)?,
-        Kind::Delete => expect.delete(&ops),
-        _ => {}
+    if engine.stores()
+        && let Some(expected) = work.digest(phase, &outcome, generator, expect)
+        && expected != outcome.digest
+    {
+        let mut wrong = Wrong::default();
+        wrong.note(|| "the values that were read do not add up to those that were written".into());
+        add(&mut result, wrong);
     }
+    work.apply(phase, &outcome, expect);
     let entry = (set.key_len + set.value_len) as u64;
     result.live_bytes = expect.count() * entry;
-    if phase.kind.changes() && engine.stores() {
+    if (phase.kind.changes() || phase.background.is_some()) && engine.stores() {
         let (wrong, digest) = check::state(engine, generator, expect)?;
         result.digest = Some(digest);
         add(&mut result, wrong);
@@ -85,79 +199,10 @@ pub fn run(
     Ok(result)
 }
 
-fn add(result: &mut PhaseResult, wrong: Wrong) {
+/// Adds wrong answers to a result.
+pub fn add(result: &mut PhaseResult, wrong: Wrong) {
     let mut all = Wrong { count: result.wrong, examples: std::mem::take(&mut result.wrong_examples) };
     all.merge(wrong);
     result.wrong = all.count;
     result.wrong_examples = all.examples;
-}
-
-/// The part between the start of the first thread and the end of the last.
-fn timed(shared: &Shared<'_>) -> Result<PhaseResult> {
-    let threads = shared.phase.threads;
-    let progress: Vec<Progress> = (0..threads).map(|_| Progress::default()).collect();
-    let stop = AtomicBool::new(false);
-    let barrier = Barrier::new(threads + 1);
-    let mut mark = None;
-    let (outcomes, memory, series) = thread::scope(|scope| {
-        let workers: Vec<_> = progress
-            .iter()
-            .enumerate()
-            .map(|(t, progress)| {
-                let barrier = &barrier;
-                scope.spawn(move || {
-                    let mut worker = Worker::new(shared, t, progress);
-                    // Nobody may miss the barrier, or the others wait for ever.
-                    let session = shared.engine.session();
-                    barrier.wait();
-                    let start = Instant::now();
-                    let done = session.and_then(|mut s| worker.run(&mut *s));
-                    (worker, done, start, Instant::now())
-                })
-            })
-            .collect();
-        let stop = &stop;
-        let progress = &progress;
-        barrier.wait();
-        mark = Some(Mark::now());
-        let sampler = scope.spawn(move || resources::sample(progress, stop));
-        let outcomes: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        stop.store(true, Ordering::Release);
-        sampler.thread().unpark();
-        let (memory, series) = sampler.join().unwrap_or_default();
-        (outcomes, memory, series)
-    });
-    let ns_per_tick = mark.map_or(1.0, |m| m.ns_per_tick());
-
-    let mut wrong = Wrong::default();
-    let (mut recorders, mut ops, mut puts) = (Vec::new(), 0, 0);
-    let (mut first, mut last) = (None, None);
-    for outcome in outcomes {
-        let (worker, done, start, end) = outcome.map_err(|_| "a thread panicked; its words are on stderr")?;
-        done?;
-        ops += worker.done;
-        puts += worker.puts;
-        recorders.push(worker.latency);
-        wrong.merge(worker.wrong);
-        first = Some(first.map_or(start, |f: Instant| f.min(start)));
-        last = Some(last.map_or(end, |l: Instant| l.max(end)));
-    }
-    let seconds = match (first, last) {
-        (Some(f), Some(l)) => (l - f).as_secs_f64().max(1e-9),
-        _ => return Err("no thread ran".into()),
-    };
-    let set = &shared.generator.set;
-    let key_writes = if shared.phase.kind == Kind::Delete { ops } else { 0 };
-    let mut result = PhaseResult {
-        ops,
-        seconds,
-        ops_per_s: ops as f64 / seconds,
-        user_bytes: puts * (set.key_len + set.value_len) as u64 + key_writes * set.key_len as u64,
-        latency: latency::merge(&recorders, ns_per_tick, shared.phase.batch > 1),
-        series,
-        memory,
-        ..PhaseResult::default()
-    };
-    add(&mut result, wrong);
-    Ok(result)
 }

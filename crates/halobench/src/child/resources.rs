@@ -9,6 +9,11 @@ use std::time::{Duration, Instant};
 
 /// How often memory is sampled.
 const PERIOD: Duration = Duration::from_millis(50);
+/// Seconds between two points of a series, in its first minute and in one that is longer.
+const FINE: f64 = 0.1;
+const COARSE: f64 = 1.0;
+/// Seconds for which a series is fine.
+const MINUTE: f64 = 60.0;
 
 /// The counters now.
 pub fn usage() -> Usage {
@@ -93,27 +98,69 @@ impl Progress {
     }
 }
 
-/// Samples memory and progress until `stop`; the peaks and the series, a point a second and one at the end.
-pub fn sample(progress: &[Progress], stop: &AtomicBool) -> (Memory, Vec<(f64, u64)>) {
+/// Samples memory and progress until `stop`; the peaks and the series. Sets `over` after `seconds`, unless these are 0.
+pub fn sample(
+    progress: &[Progress],
+    stop: &AtomicBool,
+    seconds: f64,
+    over: &AtomicBool,
+) -> (Memory, Vec<(f64, u64)>) {
     let start = Instant::now();
     let mut peak = memory();
-    let mut series = Vec::new();
-    let mut next = 1.0;
+    let mut series = Series::default();
     let done = || progress.iter().map(|p| p.0.load(Ordering::Relaxed)).sum::<u64>();
     while !stop.load(Ordering::Acquire) {
-        std::thread::park_timeout(PERIOD);
+        let elapsed = start.elapsed().as_secs_f64();
+        let left = if seconds > 0.0 { seconds - elapsed } else { f64::INFINITY };
+        if left <= 0.0 {
+            over.store(true, Ordering::Relaxed);
+        }
+        std::thread::park_timeout(if left > 0.0 && left < PERIOD.as_secs_f64() {
+            Duration::from_secs_f64(left)
+        } else {
+            PERIOD
+        });
         let now = memory();
         peak.anon = peak.anon.max(now.anon);
         peak.file = peak.file.max(now.file);
         peak.shmem = peak.shmem.max(now.shmem);
-        let elapsed = start.elapsed().as_secs_f64();
-        if elapsed >= next {
-            series.push((elapsed, done()));
-            next += 1.0;
+        series.at(start.elapsed().as_secs_f64(), done);
+    }
+    series.points.push((start.elapsed().as_secs_f64(), done()));
+    (peak, series.points)
+}
+
+/// Points at even distances: fine ones, until there are too many.
+#[derive(Default)]
+struct Series {
+    points: Vec<(f64, u64)>,
+    /// Points taken, of this fineness.
+    taken: u64,
+    coarse: bool,
+}
+
+impl Series {
+    /// It is now; takes a point if one is due.
+    fn at(&mut self, now: f64, done: impl Fn() -> u64) {
+        if !self.coarse && now > MINUTE {
+            // The last point of each second stays.
+            let mut kept: Vec<(f64, u64)> = Vec::new();
+            for point in self.points.drain(..) {
+                match kept.last_mut() {
+                    Some(last) if last.0.floor() == point.0.floor() && last.0 >= COARSE => {}
+                    _ if point.0 < COARSE => {}
+                    _ => kept.push(point),
+                }
+            }
+            (self.points, self.coarse) = (kept, true);
+            self.taken = (now / COARSE) as u64 - 1;
+        }
+        let step = if self.coarse { COARSE } else { FINE };
+        if now >= (self.taken + 1) as f64 * step {
+            self.points.push((now, done()));
+            self.taken = (now / step) as u64;
         }
     }
-    series.push((start.elapsed().as_secs_f64(), done()));
-    (peak, series)
 }
 
 #[cfg(test)]
@@ -133,6 +180,24 @@ mod tests {
         let used = usage_since(&before);
         assert!(used.cpu_user_s >= 0.0);
         assert!(memory().anon > 0);
+    }
+
+    #[test]
+    fn a_series_is_fine_for_a_minute_and_coarse_when_it_is_longer() {
+        let mut series = Series::default();
+        let run = |series: &mut Series, from: u32, to: u32| {
+            for i in from..to {
+                let now = f64::from(i) * 0.05 + 0.01;
+                series.at(now, || u64::from(i));
+            }
+        };
+        run(&mut series, 0, 1198);
+        assert!((590..=600).contains(&series.points.len()), "{}", series.points.len());
+        assert!(series.points.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1));
+        run(&mut series, 1198, 2400);
+        assert!((117..=121).contains(&series.points.len()), "{}", series.points.len());
+        assert!(series.points.windows(2).all(|w| (0.8..1.2).contains(&(w[1].0 - w[0].0))));
+        assert!(series.points.iter().all(|&(t, done)| (t - f64::from(done as u32) * 0.05).abs() < 0.02));
     }
 
     #[test]

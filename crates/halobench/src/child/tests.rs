@@ -2,29 +2,25 @@
 
 use super::run;
 use crate::cases::Params;
+use crate::engine::Durability;
 use crate::engine::liar::{Lie, Store};
-use crate::engine::{Compression, Durability};
 use crate::spec::{Ending, Event, Kind, PhaseResult, Plan};
 use crate::workload::{Pattern, ValueKind};
 use clap::ValueEnum;
 
 fn params(kind: Kind, pattern: Pattern) -> Params {
     Params {
-        kind,
+        workload: kind.into(),
         pattern,
         ops: 600,
         threads: 3,
         batch: 7,
-        key_len: 16,
         value_len: 40,
-        value_kind: ValueKind::Half,
         range_size: 20,
-        sync: false,
         write_buffer: 1 << 20,
         cache: 1 << 20,
-        compression: Compression::Lz4,
         seed: 5,
-        settle: true,
+        ..Params::default()
     }
 }
 
@@ -66,7 +62,7 @@ fn wrong(params: &Params, lie: Lie) -> (u64, u64) {
 
 #[test]
 fn an_honest_engine_is_right_in_every_case() {
-    for &kind in Kind::value_variants() {
+    for &kind in Kind::value_variants().iter().filter(|&&k| k != Kind::Mix) {
         for &pattern in Pattern::value_variants() {
             for batch in [1, 7] {
                 let p = Params { batch, ..params(kind, pattern) };

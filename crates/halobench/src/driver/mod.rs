@@ -7,6 +7,7 @@
 //! program, and `halobench setup` builds them into the cache folder with the language's own tools, once for each state
 //! of the sources.
 
+mod cache;
 mod go;
 mod java;
 

@@ -124,6 +124,18 @@ impl Cursor for HaloclineCursor {
         self.0.next().map_err(words)?;
         Ok(self.0.valid())
     }
+    fn seek_last(&mut self) -> Result<bool> {
+        self.0.seek_last().map_err(words)?;
+        Ok(self.0.valid())
+    }
+    fn seek_back(&mut self, key: &[u8]) -> Result<bool> {
+        self.0.seek_for_prev(key).map_err(words)?;
+        Ok(self.0.valid())
+    }
+    fn prev(&mut self) -> Result<bool> {
+        self.0.prev().map_err(words)?;
+        Ok(self.0.valid())
+    }
     fn key(&self) -> &[u8] {
         self.0.key()
     }

@@ -165,6 +165,19 @@ impl Cursor for LiarCursor {
         self.at += 1;
         Ok(self.at < self.entries.len())
     }
+    fn seek_last(&mut self) -> Result<bool> {
+        self.at = self.entries.len().wrapping_sub(1);
+        Ok(self.at < self.entries.len())
+    }
+    fn seek_back(&mut self, key: &[u8]) -> Result<bool> {
+        let found = self.entries.iter().rposition(|(k, _)| k.as_slice() <= key);
+        self.at = found.unwrap_or(usize::MAX);
+        Ok(found.is_some())
+    }
+    fn prev(&mut self) -> Result<bool> {
+        self.at = self.at.wrapping_sub(1);
+        Ok(self.at < self.entries.len())
+    }
     fn key(&self) -> &[u8] {
         &self.entries[self.at].0
     }

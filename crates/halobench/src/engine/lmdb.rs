@@ -272,6 +272,19 @@ impl Cursor for LmdbCursor<'_> {
     fn next(&mut self) -> Result<bool> {
         self.go(sys::MDB_NEXT)
     }
+    fn seek_last(&mut self) -> Result<bool> {
+        self.go(sys::MDB_LAST)
+    }
+    fn seek_back(&mut self, key: &[u8]) -> Result<bool> {
+        // The first key at or behind it is the key itself, or the one behind that which is wanted.
+        if !self.seek(key)? {
+            return self.go(sys::MDB_LAST);
+        }
+        if self.key() == key { Ok(true) } else { self.go(sys::MDB_PREV) }
+    }
+    fn prev(&mut self) -> Result<bool> {
+        self.go(sys::MDB_PREV)
+    }
     fn key(&self) -> &[u8] {
         // SAFETY: filled by the last move that found an entry; the snapshot outlives the cursor.
         unsafe { bytes(&self.key) }

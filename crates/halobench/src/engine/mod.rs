@@ -4,13 +4,24 @@
 //! careful user of that engine would keep per thread (a batch, a read transaction). Reads lend their bytes until the
 //! session's next call, so that no engine pays for a copy that its interface does not make.
 
+mod batch;
+#[cfg(test)]
+mod conformance;
+mod fjall;
 mod halocline;
 #[cfg(test)]
 pub mod liar;
 mod lmdb;
+#[cfg(feature = "mdbx")]
+mod mdbx;
 mod null;
+mod redb;
 pub mod registry;
 pub mod rocksdb;
+mod sled;
+mod splinterdb;
+mod sqlite;
+mod tidesdb;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -87,6 +87,15 @@ impl Cursor for NullCursor {
     fn next(&mut self) -> Result<bool> {
         Ok(true)
     }
+    fn seek_last(&mut self) -> Result<bool> {
+        self.seek_first()
+    }
+    fn seek_back(&mut self, key: &[u8]) -> Result<bool> {
+        self.seek(key)
+    }
+    fn prev(&mut self) -> Result<bool> {
+        self.next()
+    }
     fn key(&self) -> &[u8] {
         &self.key
     }

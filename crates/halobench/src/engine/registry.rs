@@ -1,7 +1,11 @@
 //! The engines by name, and how to get those that are not here.
 
-use super::{Config, Durability, Engine, Result, halocline, lmdb, null, rocksdb};
+use super::{
+    Config, Durability, Engine, Result, fjall, halocline, lmdb, null, redb, rocksdb, sled, splinterdb,
+    sqlite, tidesdb,
+};
 use crate::driver::{self, Driver};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -51,8 +55,17 @@ pub struct Availability {
 }
 
 impl Entry {
-    /// Opens a database in this process.
+    /// Opens a database in this process. Fails in a class that the engine has not.
     pub fn open(&self, dir: &Path, config: &Config) -> Result<Box<dyn Engine>> {
+        if !self.classes.iter().any(|&(class, _)| class == config.durability) {
+            let word = |class: Durability| {
+                class.to_possible_value().map_or_else(String::new, |v| v.get_name().to_string())
+            };
+            let known: Vec<String> =
+                self.classes.iter().map(|&(c, how)| format!("{} ({how})", word(c))).collect();
+            let (name, asked) = (self.name, word(config.durability));
+            return Err(format!("{name} has no durability class {asked:?}; it has {}", known.join(", ")));
+        }
         match &self.how {
             How::Here { open, .. } => open(dir, config),
             How::Driver(driver) => {
@@ -76,12 +89,50 @@ impl Entry {
     }
 }
 
-fn rocksdb_version(given: Option<&Path>) -> Result<String> {
-    rocksdb::fetch::library(given)?;
-    Ok(match given {
-        Some(path) => format!("from {}", path.display()),
-        None => rocksdb::fetch::VERSION.into(),
-    })
+#[cfg(feature = "mdbx")]
+const MDBX: How = How::Here { open: super::mdbx::open, probe: |_| Ok(super::mdbx::version()) };
+#[cfg(not(feature = "mdbx"))]
+const MDBX: How = How::Here { open: |_, _| Err(NO_MDBX.into()), probe: |_| Err(NO_MDBX.into()) };
+#[cfg(not(feature = "mdbx"))]
+const NO_MDBX: &str = "not in this build: cargo build --release -p halobench --features mdbx, with a C compiler and \
+                       libclang (Debian: apt install libclang-dev)";
+
+/// Libmdbx's classes are named here, so that a build without it can tell them.
+const MDBX_CLASSES: [(Durability, &str); 3] = [
+    (Durability::Process, "MDBX_UTTERLY_NOSYNC"),
+    (Durability::Interval, "MDBX_SAFE_NOSYNC, sync period 100 ms"),
+    (Durability::Sync, "the default"),
+];
+
+/// Libmdbx, the peers in Rust, and SQLite.
+fn rust_and_sqlite() -> [Entry; 5] {
+    [
+        Entry { name: "mdbx", about: "libmdbx, a descendant of LMDB", classes: &MDBX_CLASSES, how: MDBX },
+        Entry {
+            name: "fjall",
+            about: "fjall, an LSM tree in Rust",
+            classes: &fjall::CLASSES,
+            how: How::Here { open: fjall::open, probe: |_| Ok(fjall::VERSION.into()) },
+        },
+        Entry {
+            name: "redb",
+            about: "redb, copy-on-write B+trees in Rust",
+            classes: &redb::CLASSES,
+            how: How::Here { open: redb::open, probe: |_| Ok(redb::VERSION.into()) },
+        },
+        Entry {
+            name: "sled",
+            about: "sled, a lock-free tree over a log, in Rust",
+            classes: &sled::CLASSES,
+            how: How::Here { open: sled::open, probe: |_| Ok(sled::VERSION.into()) },
+        },
+        Entry {
+            name: "sqlite",
+            about: "SQLite, a table WITHOUT ROWID in WAL mode",
+            classes: &sqlite::CLASSES,
+            how: How::Here { open: sqlite::open, probe: |_| Ok(sqlite::version()) },
+        },
+    ]
 }
 
 /// All of them, in the order of the table.
@@ -94,24 +145,16 @@ pub fn all() -> Vec<Entry> {
             how: How::Here { open: halocline::open, probe: |_| Ok(env!("CARGO_PKG_VERSION").into()) },
         },
         Entry {
-            name: "rocksdb",
-            about: "RocksDB, leveled, tuned by its own advice",
-            classes: &rocksdb::CLASSES,
-            how: How::Here { open: |dir, config| rocksdb::open(dir, config, true), probe: rocksdb_version },
-        },
-        Entry {
-            name: "rocksdb-default",
-            about: "RocksDB with its defaults",
-            classes: &rocksdb::CLASSES,
-            how: How::Here { open: |dir, config| rocksdb::open(dir, config, false), probe: rocksdb_version },
-        },
-        Entry {
             name: "lmdb",
             about: "LMDB, a copy-on-write B+tree in a map",
             classes: &lmdb::CLASSES,
             how: How::Here { open: lmdb::open, probe: |_| Ok(lmdb::version()) },
         },
     ];
+    all.splice(1..1, rocksdb::entries());
+    all.extend(tidesdb::entries());
+    all.push(splinterdb::entry());
+    all.extend(rust_and_sqlite());
     for driver in driver::all() {
         all.extend(driver.engines().iter().map(|e| Entry {
             name: e.name,
@@ -129,10 +172,60 @@ pub fn all() -> Vec<Entry> {
     all
 }
 
-/// The engine of that name.
+/// The engine of that name; RocksDB's also as `NAME@VERSION`.
 pub fn find(name: &str) -> Result<Entry> {
-    let known = all();
-    let names: Vec<&str> = known.iter().map(|e| e.name).collect();
-    let unknown = format!("no engine is called {name:?}; there are {}", names.join(", "));
-    known.into_iter().find(|e| e.name == name).ok_or(unknown)
+    let unknown = || {
+        let names: Vec<&str> = all().iter().map(|e| e.name).collect();
+        let versions: Vec<&str> = rocksdb::fetch::VERSIONS.iter().map(|v| v.name).collect();
+        format!(
+            "no engine is called {name:?}; there are {}, and RocksDB's also as NAME@VERSION, for {}",
+            names.join(", "),
+            versions.join(", ")
+        )
+    };
+    all().into_iter().chain(rocksdb::versioned()).find(|e| e.name == name).ok_or_else(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The version of a crate in the lock file.
+    fn locked(name: &str) -> String {
+        let lock = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"));
+        let at = lock.find(&format!("name = \"{name}\"\n")).unwrap_or_else(|| panic!("{name} is not locked"));
+        lock[at..].split('"').nth(3).unwrap().to_string()
+    }
+
+    #[test]
+    fn versions_are_those_of_the_crates() {
+        for (name, version) in [("fjall", fjall::VERSION), ("redb", redb::VERSION), ("sled", sled::VERSION)] {
+            assert_eq!(version, locked(name), "{name}: change its VERSION too");
+        }
+    }
+
+    #[test]
+    fn a_class_that_an_engine_has_not_is_refused_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config {
+            write_buffer: 1 << 20,
+            cache: 1 << 20,
+            durability: Durability::Process,
+            compression: crate::engine::Compression::None,
+            threads: 1,
+            expected_bytes: 1 << 20,
+            rocksdb_lib: None,
+        };
+        let error = find("redb").unwrap().open(dir.path(), &config).err().unwrap();
+        assert!(error.contains("redb has no durability class \"process\"; it has none ("), "{error}");
+    }
+
+    #[test]
+    fn names_are_told_once() {
+        let mut names: Vec<&str> = all().iter().map(|e| e.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
 }

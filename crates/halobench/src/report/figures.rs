@@ -223,6 +223,8 @@ impl<'a> Figures<'a> {
             .peekable();
         if runs.peek().is_none() {
             "not run"
+        } else if runs.clone().all(|r| r.left_out.is_some()) {
+            "left out"
         } else if runs.any(|r| r.error.is_some()) {
             "FAILED"
         } else {

@@ -5,6 +5,7 @@
 //! ([`markdown`]) and the comparison of two runs ([`compare`]) only show them. All of them bear runs that were cut
 //! short: what is missing is said in words, and the rest is shown.
 
+pub mod benchtool_csv;
 pub mod compare;
 pub mod csv;
 pub mod digests;
@@ -23,13 +24,14 @@ pub mod units;
 pub mod words;
 
 use crate::cases::Case;
+use crate::engine::Durability;
 use crate::engine::registry::Availability;
 use crate::machine::Machine;
 use crate::spec::{Ending, PhaseResult};
 use serde::{Deserialize, Serialize};
 
 /// Everything about a run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// The format of this file.
     pub format: u32,
@@ -49,10 +51,19 @@ pub struct Report {
     pub cases: Vec<Case>,
     /// What came of it.
     pub runs: Vec<Run>,
+    /// The suite, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
+    /// When the last child ended.
+    #[serde(default)]
+    pub ended_unix_s: u64,
+    /// Whether it was cut short: rounds, cases or engines are missing.
+    #[serde(default)]
+    pub interrupted: bool,
 }
 
 /// One engine through one case in one round.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
     /// From 0.
     pub round: u32,
@@ -66,6 +77,22 @@ pub struct Run {
     pub ending: Option<Ending>,
     /// Why it did not.
     pub error: Option<String>,
+    /// Why it was not even tried: the engine lacks the durability class, or was too slow in an earlier round. No
+    /// trouble, and no figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+    /// The durability class it was run in, where that is not the case's: never compared without saying so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_class: Option<Durability>,
+    /// What else is to be known about it, such as a memory limit that could not be set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The most memory its processes held at once, page cache included, where a limit was set; in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_peak: Option<u64>,
+    /// Seconds from the start of its process to its end.
+    #[serde(default)]
+    pub seconds: f64,
 }
 
 impl Report {
@@ -88,11 +115,14 @@ impl Report {
         Ok(report)
     }
 
-    /// Writes a file.
+    /// Writes a file: beside its place, then renamed there, so that whoever reads meanwhile sees a whole one.
     pub fn save(&self, path: &std::path::Path) -> Result<(), String> {
         let failed = |e: &dyn std::fmt::Display| format!("writing {}: {e}", path.display());
         let text = serde_json::to_string_pretty(self).map_err(|e| failed(&e))?;
-        std::fs::write(path, text + "\n").map_err(|e| failed(&e))
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        std::fs::write(&part, text + "\n").map_err(|e| failed(&e))?;
+        std::fs::rename(&part, path).map_err(|e| failed(&e))
     }
 
     /// Everything that voids a row, in words; empty if all answers were right, engines that were asked the same answered

@@ -4,11 +4,9 @@ use super::figures::Figures;
 use super::metrics::METRICS;
 use super::{Report, Run, summary, table};
 use crate::cases::Params;
-use crate::engine::Compression;
 use crate::engine::registry::Availability;
 use crate::machine::Machine;
-use crate::spec::{Ending, Kind, PhaseResult, Settled, Space, Usage};
-use crate::workload::{Pattern, ValueKind};
+use crate::spec::{Ending, PhaseResult, Settled, Space, Usage};
 
 const CASE: &str = "write-random-b10";
 
@@ -42,30 +40,13 @@ fn run(round: u32, engine: &str, ops_per_s: f64, written: u64) -> Run {
         case: CASE.into(),
         phases: vec![phase],
         ending: Some(Ending { reopen_s: 0.5, ..Ending::default() }),
-        error: None,
+        ..Run::default()
     }
 }
 
 /// Two engines and the null one, three rounds.
 fn report() -> Report {
-    let case = Params {
-        kind: Kind::Write,
-        pattern: Pattern::Random,
-        ops: 1000,
-        threads: 2,
-        batch: 10,
-        key_len: 16,
-        value_len: 100,
-        value_kind: ValueKind::Half,
-        range_size: 100,
-        sync: false,
-        write_buffer: 64 << 20,
-        cache: 64 << 20,
-        compression: Compression::Lz4,
-        seed: 1,
-        settle: true,
-    }
-    .case();
+    let case = Params { ops: 1000, threads: 2, batch: 10, ..Params::default() }.case();
     let mut runs = Vec::new();
     // The machine slows down by half from round to round: ratios of a round stay, medians of all do not mislead them.
     for (round, scale) in [(0, 4.0), (1, 2.0), (2, 1.0)] {
@@ -88,6 +69,7 @@ fn report() -> Report {
         rounds: 3,
         cases: vec![case],
         runs,
+        ..Report::default()
     }
 }
 

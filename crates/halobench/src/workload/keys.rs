@@ -10,7 +10,8 @@
 //! uuid       16 bytes of a version 4 UUID; with k >= 36 its text form, padded with '0' behind it
 //! compat     hex(byte_reverse(id))          the "random" of benchtool: a byte-reversed counter
 //!
-//! hex(x): 16 lower-case digits; left-padded with '0' to k if k > 16; the low k digits if k < 16
+//! hex(x): 16 lower-case digits; left-padded with '0' to k if k > 16; if k < 16, ordered: the low k digits,
+//!         the others: the 8 bytes of x, big endian, left-padded with '0' to k
 //! ```
 
 use super::rng;
@@ -51,7 +52,7 @@ impl Keys {
         let least = match encoding {
             Encoding::Ordered => 16 - (n.max(1).leading_zeros() as usize / 4),
             Encoding::Uuid => 16,
-            _ => 16,
+            _ => 8,
         };
         if len < least || len > 511 {
             return Err(format!("keys of {len} bytes: this pattern needs {least} to 511 bytes"));
@@ -70,9 +71,9 @@ impl Keys {
     pub fn encode(&self, id: u64, out: &mut [u8]) {
         match self.encoding {
             Encoding::Ordered => hex_padded(id, out),
-            Encoding::Hashed => hex_padded(rng::mix(id.wrapping_add(self.salt)), out),
-            Encoding::Timestamp => hex_padded(self.timestamp(id), out),
-            Encoding::Compat => hex_padded(id.swap_bytes(), out),
+            Encoding::Hashed => whole(rng::mix(id.wrapping_add(self.salt)), out),
+            Encoding::Timestamp => whole(self.timestamp(id), out),
+            Encoding::Compat => whole(id.swap_bytes(), out),
             Encoding::Uuid => self.encode_uuid(id, out),
         }
     }
@@ -85,13 +86,13 @@ impl Keys {
         }
         match self.encoding {
             Encoding::Ordered => unhex_padded(key),
-            Encoding::Hashed => Some(rng::unmix(unhex_padded(key)?).wrapping_sub(self.salt)),
+            Encoding::Hashed => Some(rng::unmix(read_whole(key)?).wrapping_sub(self.salt)),
             Encoding::Timestamp => {
-                let t = unhex_padded(key)?;
+                let t = read_whole(key)?;
                 let id = t.checked_sub(TIMESTAMP_BASE)? / 1000;
                 (self.timestamp(id) == t).then_some(id)
             }
-            Encoding::Compat => Some(unhex_padded(key)?.swap_bytes()),
+            Encoding::Compat => Some(read_whole(key)?.swap_bytes()),
             Encoding::Uuid => self.decode_uuid(key),
         }
     }
@@ -196,6 +197,26 @@ fn hex_padded(x: u64, out: &mut [u8]) {
     }
 }
 
+/// All 64 bits of `x`, in digits or, where these do not fit, in bytes.
+#[inline]
+fn whole(x: u64, out: &mut [u8]) {
+    if out.len() >= 16 {
+        return hex_padded(x, out);
+    }
+    let pad = out.len() - 8;
+    out[..pad].fill(b'0');
+    out[pad..].copy_from_slice(&x.to_be_bytes());
+}
+
+#[inline]
+fn read_whole(key: &[u8]) -> Option<u64> {
+    if key.len() >= 16 {
+        return unhex_padded(key);
+    }
+    let (pad, bytes) = key.split_last_chunk()?;
+    pad.iter().all(|&b| b == b'0').then(|| u64::from_be_bytes(*bytes))
+}
+
 #[inline]
 pub(super) fn unhex(digits: &[u8]) -> Option<u64> {
     let mut x = 0u64;
@@ -229,8 +250,11 @@ mod tests {
     #[test]
     fn every_key_decodes_to_its_id() {
         for e in ALL {
-            for len in [16, 20, 36, 40] {
-                let keys = Keys::new(e, len, 1 << 32, 42).unwrap();
+            for len in [8, 9, 15, 16, 20, 36, 40, 511] {
+                if e == Encoding::Uuid && len < 16 {
+                    continue;
+                }
+                let keys = Keys::new(e, len, u64::from(u32::MAX), 42).unwrap();
                 let mut key = vec![0; len];
                 for id in (0..1000).chain([65_535, 10_000_000, u64::from(u32::MAX)]) {
                     keys.encode(id, &mut key);
@@ -252,12 +276,14 @@ mod tests {
     #[test]
     fn ordered_keys_are_in_order() {
         for e in [Encoding::Ordered, Encoding::Timestamp] {
-            let keys = Keys::new(e, 16, 100_000, 42).unwrap();
-            let (mut a, mut b) = ([0; 16], [0; 16]);
-            for id in 0..1000 {
-                keys.encode(id, &mut a);
-                keys.encode(id + 1, &mut b);
-                assert!(a < b, "{e:?} {id}");
+            for len in [8, 12, 16] {
+                let keys = Keys::new(e, len, 100_000, 42).unwrap();
+                let (mut a, mut b) = (vec![0; len], vec![0; len]);
+                for id in 0..1000 {
+                    keys.encode(id, &mut a);
+                    keys.encode(id + 1, &mut b);
+                    assert!(a < b, "{e:?} {id}");
+                }
             }
         }
     }
@@ -266,7 +292,10 @@ mod tests {
     fn short_keys_are_refused_where_they_would_collide() {
         assert!(Keys::new(Encoding::Ordered, 8, 1_000_000, 42).is_ok());
         assert!(Keys::new(Encoding::Ordered, 4, 1_000_000, 42).is_err());
-        assert!(Keys::new(Encoding::Hashed, 8, 1000, 42).is_err());
+        assert!(Keys::new(Encoding::Hashed, 8, 1000, 42).is_ok());
+        assert!(Keys::new(Encoding::Hashed, 7, 1000, 42).is_err());
+        assert!(Keys::new(Encoding::Uuid, 15, 1000, 42).is_err());
+        assert!(Keys::new(Encoding::Hashed, 512, 1000, 42).is_err());
     }
 
     #[test]

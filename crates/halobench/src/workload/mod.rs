@@ -2,17 +2,25 @@
 //! `docs/lab/generators.md`. Everything here runs before the clock starts, except the formatting of one key and the
 //! copy of one value.
 
+mod arrivals;
+mod digest;
 mod expect;
 mod keys;
+mod mixed;
 mod ops;
+mod ranges;
 pub mod rng;
 mod text;
 mod values;
 mod zipf;
 
-pub use expect::{Bits, Expect, plausible};
+pub use arrivals::Arrivals;
+pub use digest::digest;
+pub use expect::{Bits, Expect, Racing, Versions, base_version, done};
 pub use keys::{Encoding, Keys};
-pub use ops::{Ops, Order, Ranges};
+pub use mixed::{Mixed, Turn};
+pub use ops::{Ops, Order};
+pub use ranges::{Ranges, Sorted};
 pub use values::{Read, ValueKind, Values};
 
 use serde::{Deserialize, Serialize};

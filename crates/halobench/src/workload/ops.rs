@@ -1,14 +1,12 @@
 //! Which id each operation touches: computed before the clock starts, four bytes an operation, nothing where the
 //! order is plain counting.
 
-use super::keys::Keys;
 use super::rng;
 use super::zipf::{Permutation, Zipf};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// The skew of the zipfian pattern.
-const THETA: f64 = 0.99;
+pub(super) const THETA: f64 = 0.99;
 
 /// The order in which operations visit the ids `0..n`; `j` is the number of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,11 +38,12 @@ pub struct Ops {
     n: u64,
     count: u64,
     list: Vec<u32>,
+    draws: u64,
     coin_seed: u64,
 }
 
 impl Ops {
-    /// `count` operations over `n` ids (at most `u32::MAX`). Phases of one run differ by `stream`.
+    /// `count` operations over the ids `0..n` (at most `u32::MAX` of them). Phases of one run differ by `stream`.
     pub fn new(order: Order, n: u64, count: u64, seed: u64, stream: u64) -> Ops {
         assert!(n >= 1 && n <= u64::from(u32::MAX));
         let draws = rng::stream(seed, 16 + 2 * stream);
@@ -58,7 +57,18 @@ impl Ops {
                 (0..count).map(|j| permutation.apply(zipf.rank(rng::at(draws, j))) as u32).collect()
             }
         };
-        Ops { order, n, count, list, coin_seed: rng::stream(seed, 17 + 2 * stream) }
+        Ops { order, n, count, list, draws, coin_seed: rng::stream(seed, 17 + 2 * stream) }
+    }
+
+    /// `count` operations over the ids `0..n`, drawn evenly: the same as the order `Uniform`, but each id is computed when
+    /// it is asked for, so that it holds no memory.
+    pub fn evenly(n: u64, count: u64, seed: u64, stream: u64) -> Ops {
+        Ops { count, order: Order::Uniform, ..Ops::new(Order::Up, n, 0, seed, stream) }
+    }
+
+    /// How many ids they visit.
+    pub fn ids(&self) -> u64 {
+        self.n
     }
 
     /// Number of operations.
@@ -73,6 +83,7 @@ impl Ops {
             Order::Up if j < self.n => j,
             Order::Up => j % self.n,
             Order::Down => self.n - 1 - j % self.n,
+            Order::Uniform if self.list.is_empty() => rng::reduce(rng::at(self.draws, j), self.n),
             _ => u64::from(self.list[j as usize]),
         }
     }
@@ -95,65 +106,8 @@ impl Ops {
     }
 }
 
-/// Where each range of a scan phase must end, when all keys are present.
-#[derive(Clone, Debug)]
-pub struct Ranges {
-    last: Vec<u32>,
-    shorter: HashMap<u64, u32>,
-    size: u32,
-}
-
-impl Ranges {
-    /// The ends of ranges of `size >= 1` entries that start at the ids of `ops`.
-    pub fn new(ops: &Ops, keys: &Keys, size: u32) -> Ranges {
-        // Ids in the order of their keys, and each id's place in it. Both go before anything is measured.
-        let (order, rank): (Vec<u32>, Vec<u32>) = if keys.in_order() {
-            (Vec::new(), Vec::new())
-        } else {
-            let mut sorted: Vec<(u64, u32)> = (0..ops.n).map(|id| (keys.sort_key(id), id as u32)).collect();
-            sorted.sort_unstable();
-            let mut rank = vec![0; sorted.len()];
-            for (place, &(_, id)) in sorted.iter().enumerate() {
-                rank[id as usize] = place as u32;
-            }
-            (sorted.into_iter().map(|(_, id)| id).collect(), rank)
-        };
-        let mut shorter = HashMap::new();
-        let last = (0..ops.count())
-            .map(|j| {
-                let id = ops.id(j);
-                let start = rank.get(id as usize).map_or(id, |&r| u64::from(r));
-                let end = (start + u64::from(size)).min(ops.n);
-                if end - start < u64::from(size) {
-                    shorter.insert(j, (end - start) as u32);
-                }
-                order.get(end as usize - 1).copied().unwrap_or((end - 1) as u32)
-            })
-            .collect();
-        Ranges { last, shorter, size }
-    }
-
-    /// The id at which operation `j` ends.
-    #[inline]
-    pub fn last(&self, j: u64) -> u64 {
-        u64::from(self.last[j as usize])
-    }
-
-    /// Entries that operation `j` sees.
-    #[inline]
-    pub fn count(&self, j: u64) -> u32 {
-        if self.shorter.is_empty() { self.size } else { self.shorter.get(&j).copied().unwrap_or(self.size) }
-    }
-
-    /// Bytes of memory held, roughly.
-    pub fn memory(&self) -> usize {
-        self.last.capacity() * 4 + self.shorter.capacity() * 24
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::keys::Encoding;
     use super::*;
 
     #[test]
@@ -188,31 +142,16 @@ mod tests {
     }
 
     #[test]
+    fn an_even_order_without_memory_is_the_same() {
+        let (a, b) = (Ops::new(Order::Uniform, 1000, 100, 7, 3), Ops::evenly(1000, 100, 7, 3));
+        assert!((0..100).all(|j| a.id(j) == b.id(j)));
+        assert_eq!((b.count(), b.ids(), b.memory()), (100, 1000, 0));
+    }
+
+    #[test]
     fn streams_differ() {
         let a = Ops::new(Order::Uniform, 1 << 30, 10, 7, 0);
         let b = Ops::new(Order::Uniform, 1 << 30, 10, 7, 1);
         assert!((0..10).all(|j| a.id(j) != b.id(j)));
-    }
-
-    #[test]
-    fn ranges_end_where_a_sorted_map_says() {
-        for encoding in [Encoding::Ordered, Encoding::Hashed, Encoding::Uuid] {
-            let keys = Keys::new(encoding, 16, 300, 5).unwrap();
-            let ops = Ops::new(Order::Uniform, 300, 200, 5, 0);
-            let ranges = Ranges::new(&ops, &keys, 10);
-            let mut map = std::collections::BTreeMap::new();
-            for id in 0..300 {
-                let mut key = vec![0; 16];
-                keys.encode(id, &mut key);
-                map.insert(key, id);
-            }
-            for j in 0..200 {
-                let mut key = vec![0; 16];
-                keys.encode(ops.id(j), &mut key);
-                let seen: Vec<u64> = map.range(key..).take(10).map(|(_, &id)| id).collect();
-                assert_eq!(ranges.count(j) as usize, seen.len());
-                assert_eq!(Some(&ranges.last(j)), seen.last());
-            }
-        }
     }
 }

@@ -8,9 +8,12 @@
 //! piece = reduce(mix(tag), pieces)                     which piece of the pool
 //! value = pool[piece], its first bytes replaced:
 //!         half, incompressible   tag, little endian    min(8, v) bytes
-//!         text, json             tag in hex            min(16, v) bytes
+//!         text, json, prose      tag in hex            min(16, v) bytes
 //! ramp    byte i is (id + i) mod 256, no tag           benchtool's value
 //! ```
+//!
+//! Prose, and values above 64 MiB, have no pieces: they are read round and round from a ring of bytes, from a place that
+//! the tag tells, so that memory stays bounded.
 //!
 //! A value too short for its whole tag cannot tell a version: there the version counts as 0.
 //!
@@ -34,7 +37,15 @@ pub enum ValueKind {
     Text,
     /// JSON-like records.
     Json,
+    /// English prose of 1730: real text.
+    Prose,
 }
+
+/// English prose: from Newton's Opticks, the edition of 1730, in ASCII.
+static PROSE: &[u8; 131_072] = include_bytes!("../../assets/prose.txt");
+
+/// Most bytes of a pool, and the longest value that is one piece of it.
+const POOL_MAX: usize = 64 << 20;
 
 /// Generates and checks values.
 #[derive(Clone, Debug)]
@@ -45,6 +56,15 @@ pub struct Values {
     versioned: bool,
     pieces: u64,
     pool: Vec<u8>,
+    /// Whether the pool is a ring of so many bytes a step, not a row of pieces.
+    ring: Option<u64>,
+}
+
+impl ValueKind {
+    /// Whether it is printable, its tag too.
+    fn is_text(self) -> bool {
+        matches!(self, ValueKind::Text | ValueKind::Json | ValueKind::Prose)
+    }
 }
 
 /// What a value read turned out to be.
@@ -61,12 +81,18 @@ pub enum Read {
 impl Values {
     /// Values of `len` bytes.
     pub fn new(kind: ValueKind, len: usize, seed: u64) -> Values {
-        let pool_len = (1024 * len).clamp(1 << 20, 64 << 20);
-        let pieces = (pool_len / len.max(1)).max(1);
+        let ring = match kind {
+            ValueKind::Prose => Some(1),
+            ValueKind::Ramp => None,
+            _ => (len > POOL_MAX).then_some(8),
+        };
+        let (whole, len) = (len, len.min(POOL_MAX));
+        let pieces = ((1024 * len).clamp(1 << 20, POOL_MAX) / len.max(1)).max(1);
         let pool_seed = rng::stream(seed, 3);
-        let mut pool = Vec::with_capacity(pieces * len);
+        let mut pool = Vec::new();
         match kind {
-            ValueKind::Ramp => pool.extend((0..len + 256).map(|i| i as u8)),
+            ValueKind::Ramp => pool.extend((0..whole + 256).map(|i| i as u8)),
+            ValueKind::Prose => pool = PROSE.to_vec(),
             ValueKind::Incompressible => fill(&mut pool, pieces * len, pool_seed, &mut 0),
             ValueKind::Half => {
                 let mut draw = 0;
@@ -80,9 +106,9 @@ impl Values {
             ValueKind::Text => text::words(&mut pool, pieces * len, pool_seed),
             ValueKind::Json => text::json(&mut pool, pieces * len, pool_seed),
         }
-        let whole_tag = if matches!(kind, ValueKind::Text | ValueKind::Json) { 16 } else { 8 };
-        let versioned = kind != ValueKind::Ramp && len >= whole_tag;
-        Values { kind, len, salt: rng::stream(seed, 2), versioned, pieces: pieces as u64, pool }
+        let versioned = kind != ValueKind::Ramp && whole >= if kind.is_text() { 16 } else { 8 };
+        let pieces = pieces as u64;
+        Values { kind, len: whole, salt: rng::stream(seed, 2), versioned, pieces, pool, ring }
     }
 
     /// Bytes of a value.
@@ -111,16 +137,30 @@ impl Values {
     /// Writes the tag as this kind does; returns how many bytes of `out` it took.
     #[inline]
     fn put_tag(&self, tag: u64, out: &mut [u8; 16]) -> usize {
-        match self.kind {
-            ValueKind::Text | ValueKind::Json => {
-                super::keys::hex(tag, out);
-                self.len.min(16)
-            }
-            _ => {
-                out[..8].copy_from_slice(&tag.to_le_bytes());
-                self.len.min(8)
-            }
+        if self.kind.is_text() {
+            super::keys::hex(tag, out);
+            self.len.min(16)
+        } else {
+            out[..8].copy_from_slice(&tag.to_le_bytes());
+            self.len.min(8)
         }
+    }
+
+    /// Where in the ring the value with this tag begins.
+    fn ring_start(&self, tag: u64, step: u64) -> usize {
+        (step * rng::reduce(rng::mix(tag), self.pool.len() as u64 / step)) as usize
+    }
+
+    /// The stretches of a ring that make up the value with this tag, in order.
+    fn stretches(&self, tag: u64, step: u64) -> impl Iterator<Item = &[u8]> {
+        let mut at = self.ring_start(tag, step);
+        let mut left = self.len;
+        std::iter::from_fn(move || {
+            let n = left.min(self.pool.len() - at);
+            let stretch = &self.pool[at..at + n];
+            (at, left) = (0, left - n);
+            (n > 0).then_some(stretch)
+        })
     }
 
     /// Writes the value of `id` at `version` into `out`, which has `len` bytes.
@@ -132,7 +172,16 @@ impl Values {
             return;
         }
         let tag = self.tag(id, version);
-        out.copy_from_slice(self.piece(tag));
+        match self.ring {
+            None => out.copy_from_slice(self.piece(tag)),
+            Some(step) => {
+                let mut at = 0;
+                for stretch in self.stretches(tag, step) {
+                    out[at..at + stretch.len()].copy_from_slice(stretch);
+                    at += stretch.len();
+                }
+            }
+        }
         let mut head = [0; 16];
         let n = self.put_tag(tag, &mut head);
         out[..n].copy_from_slice(&head[..n]);
@@ -148,7 +197,41 @@ impl Values {
         let tag = self.tag(id, version);
         let mut head = [0; 16];
         let n = self.put_tag(tag, &mut head);
-        value.len() == self.len && value[..n] == head[..n] && value[n..] == self.piece(tag)[n..]
+        if value.len() != self.len || value[..n] != head[..n] {
+            return false;
+        }
+        let Some(step) = self.ring else { return value[n..] == self.piece(tag)[n..] };
+        let mut at = 0;
+        self.stretches(tag, step).all(|stretch| {
+            let skip = n.saturating_sub(at).min(stretch.len());
+            let same = value[at + skip..at + stretch.len()] == stretch[skip..];
+            at += stretch.len();
+            same
+        })
+    }
+
+    /// The [`digest`](super::digest) of the first value of `id`.
+    pub fn digest(&self, id: u64) -> u64 {
+        if self.kind == ValueKind::Ramp || self.len < 24 {
+            let mut value = vec![0; self.len];
+            self.fill(id, 0, &mut value);
+            return super::digest(&value);
+        }
+        // The ends are all that it takes, and the tag is within the first sixteen bytes.
+        let tag = self.tag(id, 0);
+        let mut head = [0; 16];
+        self.put_tag(tag, &mut head);
+        let mut last = [0; 8];
+        match self.ring {
+            None => last.copy_from_slice(&self.piece(tag)[self.len - 8..]),
+            Some(step) => {
+                let at = self.ring_start(tag, step) + self.len - 8;
+                for (i, byte) in last.iter_mut().enumerate() {
+                    *byte = self.pool[(at + i) % self.pool.len()];
+                }
+            }
+        }
+        super::digest::of_ends(super::digest::first(&head), u64::from_le_bytes(last), self.len)
     }
 
     /// What `value` is to the key `id`.
@@ -156,9 +239,10 @@ impl Values {
         if !self.versioned {
             return if self.is(id, 0, value) { Read::Unversioned } else { Read::Wrong };
         }
-        let tag = match self.kind {
-            ValueKind::Text | ValueKind::Json => value.get(..16).and_then(super::keys::unhex),
-            _ => value.get(..8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes),
+        let tag = if self.kind.is_text() {
+            value.get(..16).and_then(super::keys::unhex)
+        } else {
+            value.first_chunk().map(|b| u64::from_le_bytes(*b))
         };
         let Some(tag) = tag else { return Read::Wrong };
         let version = rng::unmix(tag).wrapping_sub(rng::mix(id.wrapping_add(self.salt)));
@@ -179,13 +263,22 @@ fn fill(out: &mut Vec<u8>, to: usize, seed: u64, draw: &mut u64) {
 mod tests {
     use super::*;
 
-    const ALL: [ValueKind; 5] =
-        [ValueKind::Half, ValueKind::Incompressible, ValueKind::Ramp, ValueKind::Text, ValueKind::Json];
+    const ALL: [ValueKind; 6] = [
+        ValueKind::Half,
+        ValueKind::Incompressible,
+        ValueKind::Ramp,
+        ValueKind::Text,
+        ValueKind::Json,
+        ValueKind::Prose,
+    ];
 
     #[test]
     fn a_value_is_itself_and_nothing_else() {
         for kind in ALL {
-            for len in [1, 7, 8, 15, 16, 100, 1000] {
+            for len in [1, 7, 8, 15, 16, 24, 100, 1000, 200_000] {
+                if len > 1000 && kind != ValueKind::Prose {
+                    continue;
+                }
                 let values = Values::new(kind, len, 42);
                 let mut value = vec![0; len];
                 for id in 0..50 {
@@ -208,6 +301,8 @@ mod tests {
                         assert!(!matches!(values.read(id + 1, &value), Read::Version(v) if v < 1 << 40));
                     }
                     assert!(!values.is(id, 3, &value[1..]));
+                    values.fill(id, 0, &mut value);
+                    assert_eq!(values.digest(id), crate::workload::digest(&value), "{kind:?} {len}");
                 }
             }
         }
@@ -215,7 +310,7 @@ mod tests {
 
     #[test]
     fn text_is_text() {
-        for kind in [ValueKind::Text, ValueKind::Json] {
+        for kind in [ValueKind::Text, ValueKind::Json, ValueKind::Prose] {
             let values = Values::new(kind, 100, 42);
             let mut value = vec![0; 100];
             values.fill(9, 0, &mut value);

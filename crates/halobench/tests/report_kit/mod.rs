@@ -4,12 +4,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use halobench::cases::{Case, Params};
+use halobench::engine::Durability;
 use halobench::engine::registry::Availability;
-use halobench::engine::{Compression, Durability};
 use halobench::machine::Machine;
 use halobench::report::{Report, Run};
 use halobench::spec::{Ending, Kind, Latency, Memory, Phase, PhaseResult, Settled, Space, Usage};
-use halobench::workload::{Order, Pattern, ValueKind};
+use halobench::workload::{Order, Pattern};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
@@ -34,21 +34,11 @@ const ENGINES: [(&str, f64); 10] = [
 
 fn params(kind: Kind, pattern: Pattern) -> Params {
     Params {
-        kind,
+        workload: kind.into(),
         pattern,
         ops: 1_000_000,
-        threads: 8,
         batch: if matches!(kind, Kind::Write | Kind::Delete) { 100 } else { 1 },
-        key_len: 16,
-        value_len: 100,
-        value_kind: ValueKind::Half,
-        range_size: 100,
-        sync: false,
-        write_buffer: 64 << 20,
-        cache: 64 << 20,
-        compression: Compression::Lz4,
-        seed: 42,
-        settle: true,
+        ..Params::default()
     }
 }
 
@@ -245,7 +235,7 @@ fn build() -> Report {
                     case: case.name.clone(),
                     phases,
                     ending: Some(ending),
-                    error: None,
+                    ..Run::default()
                 });
             }
         }
@@ -274,11 +264,13 @@ fn build() -> Report {
             file_system: "ext4 on /dev/vda".into(),
             governor: "performance".into(),
             load: 0.4,
+            ..Machine::default()
         },
         engines: ENGINES.iter().map(|&(name, speed)| availability(name, speed)).collect(),
         rounds: 3,
         cases,
         runs,
+        ..Report::default()
     };
     break_some(&mut report);
     report

@@ -16,6 +16,7 @@ pub type Message = *mut *mut c_char;
 macro_rules! api {
     (required { $($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)* } optional { $($oname:ident: fn($($oarg:ty),*) $(-> $oret:ty)?;)* }) => {
         /// The functions, resolved once. Each is documented in rocksdb/c.h, under `rocksdb_` and its name.
+        #[expect(non_snake_case, reason = "names are those of c.h")]
         pub struct Api {
             $(pub $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
             $(pub $oname: Option<unsafe extern "C" fn($($oarg),*) $(-> $oret)?>,)*
@@ -54,6 +55,12 @@ api! {
         options_set_max_write_buffer_number: fn(Handle, c_int);
         options_set_max_background_jobs: fn(Handle, c_int);
         options_set_compression: fn(Handle, c_int);
+        options_set_compaction_style: fn(Handle, c_int);
+        options_set_enable_blob_files: fn(Handle, c_uchar);
+        options_set_min_blob_size: fn(Handle, u64);
+        options_set_blob_compression_type: fn(Handle, c_int);
+        options_set_enable_blob_gc: fn(Handle, c_uchar);
+        options_set_blob_cache: fn(Handle, Handle);
         options_set_level_compaction_dynamic_level_bytes: fn(Handle, c_uchar);
         options_set_block_based_table_factory: fn(Handle, Handle);
         block_based_options_create: fn() -> Handle;
@@ -71,6 +78,8 @@ api! {
         writeoptions_create: fn() -> Handle;
         writeoptions_destroy: fn(Handle);
         writeoptions_set_sync: fn(Handle, c_uchar);
+        writeoptions_disable_WAL: fn(Handle, c_int);
+        flush_wal: fn(Handle, c_uchar, Message);
         readoptions_create: fn() -> Handle;
         readoptions_destroy: fn(Handle);
         put: fn(Handle, Handle, *const c_char, usize, *const c_char, usize, Message);
@@ -87,8 +96,11 @@ api! {
         create_iterator: fn(Handle, Handle) -> Handle;
         iter_destroy: fn(Handle);
         iter_seek_to_first: fn(Handle);
+        iter_seek_to_last: fn(Handle);
         iter_seek: fn(Handle, *const c_char, usize);
+        iter_seek_for_prev: fn(Handle, *const c_char, usize);
         iter_next: fn(Handle);
+        iter_prev: fn(Handle);
         iter_valid: fn(Handle) -> c_uchar;
         iter_key: fn(Handle, *mut usize) -> *const c_char;
         iter_value: fn(Handle, *mut usize) -> *const c_char;
