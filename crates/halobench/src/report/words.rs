@@ -33,9 +33,9 @@ pub fn title(report: &Report) -> String {
 }
 
 /// What was left out and why, what rows were run otherwise than asked, and what else is to be known about one: a line
-/// each, once.
+/// for each engine and reason, with all cases that it is about.
 pub fn notes(report: &Report) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let mut lines: Vec<(&str, String, Vec<&str>)> = Vec::new();
     for run in &report.runs {
         let left_out = run.left_out.iter().map(|why| format!("left out: {why}"));
         let class = run.other_class.map(|c| {
@@ -45,13 +45,18 @@ pub fn notes(report: &Report) -> Vec<String> {
             )
         });
         for words in left_out.chain(class).chain(run.notes.iter().cloned()) {
-            let line = format!("{}, {}: {words}", run.engine, run.case);
-            if !lines.contains(&line) {
-                lines.push(line);
+            let (engine, case) = (run.engine.as_str(), run.case.as_str());
+            match lines.iter_mut().find(|(e, w, _)| *e == engine && *w == words) {
+                Some((_, _, cases)) if cases.contains(&case) => {}
+                Some((_, _, cases)) => cases.push(case),
+                None => lines.push((engine, words, vec![case])),
             }
         }
     }
     lines
+        .into_iter()
+        .map(|(engine, words, cases)| format!("{engine}, {}: {words}", cases.join(", ")))
+        .collect()
 }
 
 /// What commits survive.
