@@ -116,7 +116,7 @@ fn what_cannot_be_tested_says_why() {
     assert_eq!((null.verdict, null.kills), (Verdict::Untested, 0));
     assert_eq!(null.error.as_deref(), Some("null stores nothing"));
     let lmdb = row(&job(dir.path(), "lmdb", Durability::None));
-    assert_eq!((lmdb.verdict, lmdb.error.as_deref()), (Verdict::Untested, Some("it has no such class")));
+    assert_eq!((lmdb.verdict, lmdb.error.as_deref()), (Verdict::Missing, Some("it has no such class")));
     let dead = Job { program: Some("/bin/false".into()), ..job(dir.path(), "lmdb", Durability::Sync) };
     assert_eq!(row(&dead).error.as_deref(), Some("the process ended on its own (exit code 1)"));
     let unknown = verify(&job(dir.path(), "nosuch", Durability::Sync), &mut |_| {});

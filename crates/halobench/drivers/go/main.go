@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 
 	"github.com/halocline/halocline/crates/halobench/drivers/go/child"
+	"github.com/halocline/halocline/crates/halobench/drivers/go/durability"
 	"github.com/halocline/halocline/crates/halobench/drivers/go/engine"
 	"github.com/halocline/halocline/crates/halobench/drivers/go/spec"
 	"github.com/halocline/halocline/crates/halobench/drivers/go/workload"
@@ -29,6 +30,10 @@ func run() int {
 	line, err := in.ReadBytes('\n')
 	if err != nil && err != io.EOF {
 		return 2
+	}
+	if task := durability.TaskIn(line); task != nil {
+		go watchParent(in, task.Dir)
+		return durability.Run(task)
 	}
 	var plan spec.Plan
 	if err := json.Unmarshal(line, &plan); err != nil {

@@ -15,6 +15,9 @@ static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/drivers/go");
 /// The name of the built program.
 const PROGRAM: &str = "halobench-go";
 
+/// The prose that values of that kind are made of; the driver finds it beside itself.
+static PROSE: &[u8] = include_bytes!("../../assets/prose.txt");
+
 /// How to get Go.
 const GET_GO: &str = "install Go 1.25 or newer (https://go.dev/dl) and run `halobench setup`";
 
@@ -150,7 +153,9 @@ impl Driver for Go {
                 out.status
             ));
         }
-        std::fs::rename(&fresh, shop.folder.join(PROGRAM))
+        // The program comes last: where it is, all is.
+        std::fs::write(shop.folder.join("prose.txt"), PROSE)
+            .and_then(|()| std::fs::rename(&fresh, shop.folder.join(PROGRAM)))
             .map_err(|e| format!("building the Go driver: moving {} to its place: {e}", fresh.display()))?;
         say("built");
         Ok(())

@@ -25,6 +25,10 @@ const HEAP: &str = "-Xmx2g";
 const JAR: &str = "halobench-java.jar";
 const LIBRARIES: &str = "lib";
 
+/// The text of [`crate::workload::ValueKind::Prose`], beside them.
+const PROSE: &str = "prose.txt";
+static PROSE_TEXT: &[u8] = include_bytes!("../../assets/prose.txt");
+
 const GUESTS: [Guest; 3] = [
     Guest {
         name: "xodus",
@@ -38,11 +42,7 @@ const GUESTS: [Guest; 3] = [
     Guest {
         name: "mapdb",
         about: "MapDB, a B-link tree in a mapped file, in Java",
-        classes: &[
-            (Durability::None, "no transactions"),
-            (Durability::Process, "transactionEnable, fileSyncDisable"),
-            (Durability::Sync, "transactionEnable"),
-        ],
+        classes: &[(Durability::None, "no transactions"), (Durability::Sync, "transactionEnable")],
     },
     Guest {
         name: "null-java",
@@ -91,11 +91,12 @@ impl Driver for Java {
             // Statistics for tools that nobody attaches, in a file that is rewritten all the time.
             "-XX:-UsePerfData",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-            "-cp",
         ]
         .map(OsString::from)
         .into();
-        args.push(classes);
+        let mut prose = OsString::from("-Dhalobench.prose=");
+        prose.push(product.join(PROSE));
+        args.extend([prose, "-cp".into(), classes]);
         args.push("halobench.Main".into());
         Ok(Start { program: program("java"), args })
     }
@@ -149,6 +150,7 @@ fn package(shop: &Workshop) -> Result<()> {
     for part in [JAR, LIBRARIES] {
         std::fs::rename(out.join(part), fresh.join(part)).map_err(failed)?;
     }
+    std::fs::write(fresh.join(PROSE), PROSE_TEXT).map_err(failed)?;
     std::fs::rename(&fresh, product(&shop.folder)).map_err(failed)
 }
 

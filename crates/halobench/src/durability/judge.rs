@@ -71,9 +71,14 @@ impl Judge {
         self.base[thread as usize]
     }
 
+    /// Commits acknowledged since the check before.
+    pub fn acked(&self, progress: &[Progress]) -> u64 {
+        progress.iter().zip(&self.base).map(|(p, base)| p.acked.saturating_sub(*base)).sum()
+    }
+
     /// Judges the entries of a dump (see [`super::task::Task::dump`]).
     pub fn check(&mut self, progress: &[Progress], dump: &[u8]) -> Findings {
-        let mut found = Findings::default();
+        let mut found = Findings { acked: self.acked(progress), ..Findings::default() };
         let seen = self.read(progress, dump, &mut found);
         for thread in 0..self.work.shape.threads {
             self.thread(thread, progress[thread as usize], &seen, &mut found);
@@ -135,7 +140,6 @@ impl Judge {
 
     fn thread(&self, thread: u64, progress: Progress, seen: &[Seen], found: &mut Findings) {
         let base = self.base(thread);
-        found.acked += progress.acked.saturating_sub(base);
         let work = &self.work;
         let of = |all: &[Seen], slot, index| all[work.id(Place { thread, slot, index }) as usize];
         // The newest commit of this thread that left anything.

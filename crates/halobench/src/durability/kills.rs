@@ -7,7 +7,7 @@ use super::task::{Checked, Line, Mode, Said, Task};
 use super::work::Work;
 use super::{Job, Row};
 use crate::driver::Start;
-use crate::engine::Config;
+use crate::engine::{Config, Durability};
 use crate::interrupt;
 use crate::run::guest::{End, Guest, death};
 use crate::workload::rng;
@@ -17,6 +17,12 @@ use std::time::{Duration, Instant};
 
 /// One kill in this many comes while the database is being opened.
 pub const WHILE_OPENING: u64 = 4;
+
+/// Longest wait for two syncs that come at intervals.
+const LONGEST_INTERVALS: Duration = Duration::from_secs(25);
+
+/// Longest wait for a first commit, behind an open.
+const FIRST_COMMIT: Duration = Duration::from_secs(10);
 
 /// Between two looks at the ledger.
 const POLL: Duration = Duration::from_micros(200);
@@ -79,6 +85,14 @@ impl Stop {
     }
 }
 
+/// Kills a child; one that is about to end on its own may do so, and say of what.
+fn finish(guest: Guest<Said>, reached: &Result<(), Stop>) -> Result<End, String> {
+    match reached {
+        Err(Stop::Ended) => guest.end(Duration::from_secs(5)),
+        _ => guest.kill(),
+    }
+}
+
 /// The tested engine and class.
 pub struct Subject<'a> {
     pub job: &'a Job,
@@ -138,20 +152,37 @@ impl Subject<'_> {
                 until(&guest, &ledger, state::OPENING, more, deadline)
             } else {
                 let more = self.job.longest.mul_f64(rng::unit(draw(1)));
-                until(&guest, &ledger, state::OPEN, more, deadline)
+                until(&guest, &ledger, state::OPEN, Duration::ZERO, deadline).and_then(|()| {
+                    // A slow start (a cold virtual machine's) is not to be mistaken for a test.
+                    let first = Instant::now() + FIRST_COMMIT;
+                    let begun = |t| ledger.progress(t).acked > judge.base(t);
+                    while !(0..self.job.threads).any(begun) && Instant::now() < first {
+                        until(&guest, &ledger, state::OPEN, POLL, deadline)?;
+                    }
+                    until(&guest, &ledger, state::OPEN, more, deadline)
+                })
             };
             row.kills_while_opening += u32::from(ledger.state() != state::OPEN);
-            let end = guest.kill()?;
+            let end = finish(guest, &reached)?;
             reached.map_err(|stop| stop.words(&end))?;
             row.kills += 1;
 
             task.mode = Mode::Check;
             task.close = rng::reduce(draw(2), 2) == 0;
+            let progress: Vec<_> = (0..self.job.threads).map(|t| ledger.progress(t)).collect();
             let checked = match self.look(&task) {
                 Ok(checked) => checked,
+                Err(e) if interrupt::requested() => return Err(e),
                 Err(e) => {
-                    row.failed_opens += 1;
-                    return Err(e);
+                    row.add_failed_open(judge.acked(&progress), &e);
+                    if row.class > Durability::None {
+                        return Err(e);
+                    }
+                    // Nothing was claimed: the next kill finds a new database.
+                    std::fs::remove_dir_all(&task.db)
+                        .map_err(|e| format!("removing {}: {e}", task.db.display()))?;
+                    judge = Judge::new(Work::new(task.shape)?);
+                    continue;
                 }
             };
             last_open = Duration::from_secs_f64(checked.open_s);
@@ -159,7 +190,6 @@ impl Subject<'_> {
             opens.sort_unstable_by(f64::total_cmp);
             row.reopen_median_s = opens[opens.len() / 2];
             row.reopen_max_s = opens[opens.len() - 1];
-            let progress: Vec<_> = (0..self.job.threads).map(|t| ledger.progress(t)).collect();
             let dump =
                 std::fs::read(&task.dump).map_err(|e| format!("reading {}: {e}", task.dump.display()))?;
             row.add(&judge.check(&progress, &dump), &checked);
@@ -188,8 +218,9 @@ impl Subject<'_> {
         }
     }
 
-    /// Counts the syncs of one thread's commits to an empty database.
-    pub fn syncs(&self, during: Duration) -> Result<Syncs, String> {
+    /// Counts the syncs of one thread's commits to an empty database, for a second; until there were two of them, if they
+    /// come at `intervals`, but for at most [`LONGEST_INTERVALS`].
+    pub fn syncs(&self, intervals: bool) -> Result<Syncs, String> {
         let task = self.task(Mode::Write, 1, "syncs")?;
         let ledger = Ledger::open(&task.ledger, 1)?;
         let (guest, watch) = start(&self.start, &task, true)?;
@@ -202,12 +233,21 @@ impl Subject<'_> {
             }
         };
         let limit = self.job.timeout;
-        let opened = until(&guest, &ledger, state::OPEN, Duration::ZERO, Instant::now() + limit);
+        let mut reached = until(&guest, &ledger, state::OPEN, Duration::ZERO, Instant::now() + limit);
         let open = Instant::now();
-        let reached = opened.and_then(|()| until(&guest, &ledger, state::OPEN, during, open + limit));
+        while reached.is_ok() {
+            reached = until(&guest, &ledger, state::OPEN, Duration::from_secs(1), Instant::now() + limit);
+            if !intervals
+                || follow.so_far() >= 2
+                || open.elapsed() > LONGEST_INTERVALS
+                || interrupt::requested()
+            {
+                break;
+            }
+        }
         let seconds = open.elapsed().as_secs_f64();
-        let end = guest.kill()?;
-        let counted = follow.join().map_err(|_| "the count ended in a panic".to_string())?;
+        let end = finish(guest, &reached)?;
+        let counted = follow.end()?;
         reached.map_err(|stop| stop.words(&end))?;
         Ok(Syncs { seconds, ..counted })
     }

@@ -102,7 +102,9 @@ pub struct Step<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Not tested: the row says why.
+    /// The engine, or the class, is not here: the row says why.
+    Missing,
+    /// Not tested, though it should have been: the row says why.
     Untested,
     /// It kept what it claims.
     AsClaimed,
@@ -141,7 +143,8 @@ pub struct Row {
     pub wrong: u64,
     /// Keys for which `get` and a scan differed.
     pub disagreements: u64,
-    /// Opens or scans that failed after a kill. The first one ends the row.
+    /// Opens or scans that failed after a kill. The first one ends the row, except in the class that claims nothing: it
+    /// goes on with an empty database there.
     pub failed_opens: u32,
     /// Median of the times that opens after kills took, in seconds.
     pub reopen_median_s: f64,
@@ -232,14 +235,21 @@ impl Row {
         self.examples.truncate(6);
     }
 
+    /// A database that could not be opened or read has lost everything.
+    fn add_failed_open(&mut self, acked: u64, words: &str) {
+        self.failed_opens += 1;
+        self.acked += acked;
+        self.lost += acked;
+        self.kills_with_loss += u32::from(acked > 0);
+        self.examples.push(format!("kill {}: {words}", self.kills));
+        self.examples.truncate(6);
+    }
+
     /// Judges the figures.
     fn judge(&mut self) {
         let mut worse = Vec::new();
         let mut better = Vec::new();
         let mut notes = Vec::new();
-        if self.failed_opens > 0 {
-            worse.push("it could not be opened, or not be read, after a kill".to_string());
-        }
         for (count, what) in [
             (self.wrong, "entries that nobody wrote"),
             (self.disagreements, "answers of get and scan that differ"),
@@ -249,6 +259,7 @@ impl Row {
             }
         }
         let broken = [
+            (u64::from(self.failed_opens), "times it could not be opened, or not be read, after a kill"),
             (self.lost, "acknowledged commits are gone"),
             (self.torn, "batches are torn"),
             (self.holes, "of the lost commits came before commits of the same thread that are there"),
@@ -259,7 +270,11 @@ impl Row {
                 list.push(format!("{count} {what}"));
             }
         }
-        if self.class == Durability::None && self.kills > 0 && self.acked > 0 && self.lost == 0 {
+        if self.class == Durability::None
+            && self.kills > 0
+            && self.acked > 0
+            && self.lost + u64::from(self.failed_opens) == 0
+        {
             better.push("no kill took anything".to_string());
         }
         if let Some(s) = &self.syncs {
@@ -295,7 +310,7 @@ impl Table {
     /// The format this program writes.
     pub const FORMAT: u32 = 1;
 
-    /// Whether every row was tested and none broke its claim.
+    /// Whether every row of what is here was tested, and none broke its claim.
     pub fn is_good(&self) -> bool {
         self.rows.iter().all(|r| !matches!(r.verdict, Verdict::Worse | Verdict::Untested))
     }
@@ -330,11 +345,17 @@ pub fn verify(job: &Job, observe: &mut dyn FnMut(&Step<'_>)) -> Result<Table, St
         for &class in &job.classes {
             let setting = entry.classes.iter().find(|&&(c, _)| c == class).map(|&(_, words)| words);
             let mut row = Row::new(&entry, &version, class, setting.unwrap_or("-"));
-            row.error = setting.is_none().then(|| "it has no such class".into());
+            if setting.is_none() {
+                row.error = Some("it has no such class".into());
+                row.verdict = Verdict::Missing;
+            }
             rows.push(row);
         }
         if let Some(why) = found.missing {
-            rows.iter_mut().filter(|r| r.engine == *name).for_each(|r| r.error = Some(why.clone()));
+            for row in rows.iter_mut().filter(|r| r.engine == *name) {
+                row.error = Some(why.clone());
+                row.verdict = Verdict::Missing;
+            }
         }
     }
     let mut table = Table {
@@ -366,6 +387,7 @@ pub fn verify(job: &Job, observe: &mut dyn FnMut(&Step<'_>)) -> Result<Table, St
                 Ok(start) => start,
                 Err(e) => {
                     row.error = Some(e);
+                    row.verdict = Verdict::Missing;
                     continue;
                 }
             },
@@ -410,8 +432,7 @@ fn test(job: &Job, start: Start, dir: &std::path::Path, row: &mut Row, observe: 
         observe("counting syncs".into());
         // Enough memory that none of them is a flush's.
         subject.config.write_buffer = 256 << 20;
-        let during = if row.class == Durability::Interval { 2500 } else { 1000 };
-        match subject.syncs(Duration::from_millis(during)) {
+        match subject.syncs(row.class == Durability::Interval) {
             Ok(syncs) => row.syncs = Some(syncs),
             Err(e) => row.syncs_missing = Some(e),
         }

@@ -13,6 +13,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 /// What one thread's commits were seen to do.
@@ -177,16 +179,36 @@ fn receive_fd(socket: RawFd) -> io::Result<OwnedFd> {
     }
 }
 
-impl Watch {
-    /// Counts the calls of the started child while the ledger says that it is open, until it ends. To be called at once
-    /// after the start: the child stands still at its first call until then.
-    pub fn follow(self, ledger: Ledger) -> io::Result<JoinHandle<Syncs>> {
-        let listener = receive_fd(self.socket.as_raw_fd())?;
-        Ok(std::thread::spawn(move || count(&listener, &ledger)))
+/// A count that goes on.
+pub struct Follow {
+    so_far: Arc<AtomicU64>,
+    count: JoinHandle<Syncs>,
+}
+
+impl Follow {
+    /// Calls that made data safe, so far.
+    pub fn so_far(&self) -> u64 {
+        self.so_far.load(Ordering::Relaxed)
+    }
+
+    /// The whole count, once the child has ended.
+    pub fn end(self) -> Result<Syncs, String> {
+        self.count.join().map_err(|_| "the count of syncs ended in a panic".into())
     }
 }
 
-fn count(listener: &OwnedFd, ledger: &Ledger) -> Syncs {
+impl Watch {
+    /// Counts the calls of the started child while the ledger says that it is open, until it ends. To be called at once
+    /// after the start: the child stands still at its first call until then.
+    pub fn follow(self, ledger: Ledger) -> io::Result<Follow> {
+        let listener = receive_fd(self.socket.as_raw_fd())?;
+        let so_far = Arc::new(AtomicU64::new(0));
+        let safe = so_far.clone();
+        Ok(Follow { so_far, count: std::thread::spawn(move || count(&listener, &ledger, &safe)) })
+    }
+}
+
+fn count(listener: &OwnedFd, ledger: &Ledger, so_far: &AtomicU64) -> Syncs {
     let mut syncs = Syncs::default();
     // The commit during which a sync was seen last, and how many such commits there were.
     let (mut last, mut covered) = (0, 0);
@@ -219,6 +241,7 @@ fn count(listener: &OwnedFd, ledger: &Ledger) -> Syncs {
                 false
             }
         };
+        so_far.store(syncs.safe(), Ordering::Relaxed);
         if safe && progress.started > progress.acked && progress.started != last {
             last = progress.started;
             covered += 1;

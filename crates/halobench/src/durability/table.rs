@@ -37,6 +37,11 @@ fn cells(row: &Row) -> [String; 13] {
     let tested = row.kills > 0;
     let number = |n: u64| if tested { thousands(n) } else { String::new() };
     let ms = |s: f64| format!("{:.1}", s * 1e3);
+    let reopen = if row.reopen_max_s > 0.0 {
+        format!("{} / {} ms", ms(row.reopen_median_s), ms(row.reopen_max_s))
+    } else {
+        String::new()
+    };
     [
         row.engine.clone(),
         class(row.class).into(),
@@ -48,11 +53,7 @@ fn cells(row: &Row) -> [String; 13] {
         number(row.holes),
         number(row.wrong + row.disagreements),
         number(row.failed_opens.into()),
-        if tested {
-            format!("{} / {} ms", ms(row.reopen_median_s), ms(row.reopen_max_s))
-        } else {
-            String::new()
-        },
+        reopen,
         syncs(row),
         verdict(row),
     ]
@@ -75,6 +76,7 @@ fn syncs(row: &Row) -> String {
 
 fn verdict(row: &Row) -> String {
     match row.verdict {
+        Verdict::Missing => "not here".into(),
         Verdict::Untested => "not tested".into(),
         Verdict::AsClaimed => "as claimed".into(),
         Verdict::Better => "better than claimed".into(),

@@ -70,7 +70,11 @@ func percentiles(h *hdrhistogram.Histogram, perBatch bool) spec.Latency {
 	if h.TotalCount() == 0 {
 		return spec.Latency{PerBatch: perBatch}
 	}
-	at := func(q float64) uint64 { return uint64(h.ValueAtQuantile(q)) }
+	// The library rounds a quantile to the nearest sample; the lab, as HDR histograms elsewhere, takes the next one up.
+	at := func(q float64) uint64 {
+		n := float64(h.TotalCount())
+		return uint64(h.ValueAtPercentile(100 * math.Ceil(q*n) / n))
+	}
 	finite := func(x float64) float64 {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return 0
@@ -83,11 +87,11 @@ func percentiles(h *hdrhistogram.Histogram, perBatch bool) spec.Latency {
 		MeanNs:   finite(h.Mean()),
 		StddevNs: finite(h.StdDev()),
 		MinNs:    uint64(h.Min()),
-		P50Ns:    at(50),
-		P95Ns:    at(95),
-		P99Ns:    at(99),
-		P999Ns:   at(99.9),
-		P9999Ns:  at(99.99),
+		P50Ns:    at(0.5),
+		P95Ns:    at(0.95),
+		P99Ns:    at(0.99),
+		P999Ns:   at(0.999),
+		P9999Ns:  at(0.9999),
 		MaxNs:    uint64(h.Max()),
 	}
 }

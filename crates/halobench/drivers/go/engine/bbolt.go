@@ -27,9 +27,12 @@ type bboltEngine struct {
 
 var bucketName = []byte("lab")
 
-// batchDelay is how long a Batch waits for other callers. Its default of 10 ms would be the latency of every put where
-// fewer threads write than work.
-const batchDelay = 200 * time.Microsecond
+// How long a Batch waits for other callers: less than a commit takes. The default of 10 ms would be the latency of every
+// put where fewer threads write than work.
+const (
+	batchDelay       = 200 * time.Microsecond
+	batchDelaySynced = time.Millisecond
+)
 
 func openBbolt(dir string, config *spec.Config) (Engine, error) {
 	opt := *bolt.DefaultOptions
@@ -50,6 +53,9 @@ func openBbolt(dir string, config *spec.Config) (Engine, error) {
 	}
 	db.MaxBatchSize = max(config.Threads, 1)
 	db.MaxBatchDelay = batchDelay
+	if !opt.NoSync {
+		db.MaxBatchDelay = batchDelaySynced
+	}
 	err = db.Update(func(tx *bolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists(bucketName)
 		return err

@@ -1,23 +1,34 @@
 package engine
 
 import (
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/halocline/halocline/crates/halobench/drivers/go/spec"
 )
 
+// crashVariable, if it is "phase", makes this engine end the process at a put: tests see what becomes of a driver that
+// dies.
+const crashVariable = "HALOBENCH_DRIVER_CRASH"
+
 // null does nothing: what remains is the driver's own cost.
-type null struct{}
+type null struct{ crash bool }
 
-func openNull(string, *spec.Config) (Engine, error) { return null{}, nil }
+func openNull(string, *spec.Config) (Engine, error) {
+	return null{os.Getenv(crashVariable) == "phase"}, nil
+}
 
-func (null) Session() (Session, error)          { return &nullSession{}, nil }
+func (n null) Session() (Session, error)        { return &nullSession{crash: n.crash}, nil }
 func (null) Settle(time.Duration) (bool, error) { return true, nil }
 func (null) Stats() map[string]string           { return nil }
 func (null) Stores() bool                       { return false }
 func (null) Close() error                       { return nil }
 
-type nullSession struct{ sum uint64 }
+type nullSession struct {
+	sum   uint64
+	crash bool
+}
 
 // touch reads the ends, so that the work which made the bytes cannot be dropped.
 func (s *nullSession) touch(b []byte) {
@@ -27,6 +38,10 @@ func (s *nullSession) touch(b []byte) {
 }
 
 func (s *nullSession) Put(key, value []byte) error {
+	if s.crash {
+		fmt.Fprintln(os.Stderr, "ended by "+crashVariable)
+		os.Exit(70)
+	}
 	s.touch(key)
 	s.touch(value)
 	return nil

@@ -1,6 +1,8 @@
 package halobench;
 
 import halobench.child.Child;
+import halobench.durability.KillTest;
+import halobench.durability.Task;
 import halobench.engine.Engines;
 import halobench.spec.Lines;
 import halobench.spec.Plan;
@@ -39,8 +41,11 @@ public final class Main {
             }
         };
         Plan plan;
+        Task task;
         try {
-            plan = Lines.plan(in.readLine());
+            String line = in.readLine();
+            task = Lines.task(line);
+            plan = Lines.plan(line);
             if (plan == null) {
                 throw new IllegalArgumentException("there is none");
             }
@@ -49,10 +54,14 @@ public final class Main {
             Runtime.getRuntime().halt(2);
             return;
         }
-        watchParent(in, Path.of(plan.dir()));
+        watchParent(in, Path.of(task == null ? plan.dir() : task.dir()));
         int code = 0;
         try {
-            Child.run(plan, Engines::open, emit);
+            if (task == null) {
+                Child.run(plan, Engines::open, emit);
+            } else {
+                KillTest.run(task, emit);
+            }
         } catch (Exception e) {
             e.printStackTrace();
             emit.event("failed", Child.words(e));

@@ -3,7 +3,6 @@ package halobench.child;
 import halobench.engine.Engine;
 import halobench.engine.Engines;
 import halobench.spec.Ending;
-import halobench.spec.Phase;
 import halobench.spec.PhaseResult;
 import halobench.spec.Plan;
 import halobench.spec.Usage;
@@ -24,6 +23,7 @@ public final class Child {
     /** Runs {@code plan}; engines are opened by {@code opener}. A failure is thrown, and names the phase. */
     public static void run(Plan plan, Engines.Opener opener, Emit emit) throws Exception {
         Generator generator = new Generator(plan.set());
+        Plans.check(plan);
         Expect expect = new Expect(plan.set().n());
         Path dir = Path.of(plan.dir());
         Path db = dir.resolve("db");
@@ -33,12 +33,12 @@ public final class Child {
         Engine engine = opener.open(plan.engine(), db, plan.config());
         long userBytes = 0;
         long liveBytes = 0;
-        for (Phase phase : plan.phases()) {
-            String name = phase.caseName().isEmpty() ? "load" : phase.caseName();
+        for (int index = 0; index < plan.phases().size(); index++) {
+            String name = Plans.name(plan.phases().get(index));
             emit.event("begin", name);
             PhaseResult result;
             try {
-                result = PhaseRun.run(plan, phase, engine, generator, expect, opened);
+                result = new PhaseRun(plan, index, generator, expect).run(engine, opened);
             } catch (Exception e) {
                 throw new IllegalStateException(name + ": " + words(e), e);
             }

@@ -1,7 +1,7 @@
 package halobench.child;
 
 import halobench.engine.Engine;
-import halobench.engine.Session;
+import halobench.spec.Background;
 import halobench.spec.Kind;
 import halobench.spec.Memory;
 import halobench.spec.Phase;
@@ -12,48 +12,89 @@ import halobench.spec.Usage;
 import halobench.workload.DataSet;
 import halobench.workload.Expect;
 import halobench.workload.Generator;
+import halobench.workload.Mixed;
 import halobench.workload.Ops;
 import halobench.workload.Ranges;
+import halobench.workload.Sorted;
+import halobench.workload.Stretch;
+import halobench.workload.Turn;
+import halobench.workload.Versions;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import org.HdrHistogram.Histogram;
+import java.util.concurrent.atomic.AtomicBoolean;
 
-/** One phase: prepare, start all threads at once, measure, settle, check. */
+/** One phase: prepare, run it timed, settle, check. */
 final class PhaseRun {
-    private PhaseRun() {}
+    /** Most keys for which the digest of reads is computed: it needs eight bytes a key. */
+    private static final long DIGEST_KEYS = 1 << 25;
+
+    private final Plan plan;
+    private final Phase phase;
+    private final Generator generator;
+    private final Expect expect;
+    private final Ops ops;
+    private final Mixed mixed;
+    private final Ranges ranges;
+    private final Sorted sorted;
+    private final Versions versions;
+    private final Ops backgroundOps;
+    private final Versions backgroundVersions;
+
+    /** Prepares the phase at {@code index}. */
+    PhaseRun(Plan plan, int index, Generator generator, Expect expect) {
+        this.plan = plan;
+        this.phase = plan.phases().get(index);
+        this.generator = generator;
+        this.expect = expect;
+        DataSet set = plan.set();
+        long visited = Plans.visited(plan, index);
+        ops = new Ops(phase.order(), visited, phase.ops(), set.seed(), phase.stream());
+        boolean mix = phase.kind() == Kind.MIX;
+        if (mix && !expect.hasAllBelow(visited)) {
+            throw new IllegalArgumentException(
+                    "a mix needs the " + visited + " keys that were loaded, and some are not there");
+        }
+        mixed = mix
+                ? new Mixed(ops, phase.mix(), phase.rangeSize(), Plans.firstInsert(plan, index), set.seed(), phase.stream())
+                : null;
+        sorted = mix && phase.mix().scan() > 0 ? new Sorted(generator.keys, expect) : null;
+        ranges = phase.kind() == Kind.RANGE
+                ? new Ranges(ops, new Sorted(generator.keys, expect), phase.rangeSize(), phase.backward())
+                : null;
+        versions = Plans.writesFirst(plan, index) ? null : Versions.of(phase.stream(), phase.ops());
+        Background background = phase.background();
+        long stream = phase.stream() + Plans.NUMBERS;
+        backgroundOps = background == null ? null : Ops.evenly(visited, background.ops(), set.seed(), stream);
+        backgroundVersions = background == null ? null : Versions.of(stream, background.ops());
+    }
+
+    private long memory() {
+        int writers = (phase.background() == null ? 0 : phase.background().threads())
+                + (phase.kind().changes() && phase.kind() != Kind.DELETE ? phase.threads() : 0);
+        return (mixed == null ? ops.memory() : mixed.memory())
+                + (ranges == null ? 0 : ranges.memory())
+                + (sorted == null ? 0 : sorted.memory())
+                + generator.values.memory()
+                + expect.memory()
+                + (long) writers * plan.set().valueLen();
+    }
 
     /**
-     * Runs {@code phase}, and brings {@code expect} up to date. The first phase is given the counters from before the open:
-     * bytes that the engine wrote ahead then are part of what the phase cost.
+     * Runs it, and brings what is expected up to date. The first phase is given the counters from before the open: bytes that
+     * the engine wrote ahead then are part of what the phase cost.
      */
-    static PhaseResult run(Plan plan, Phase phase, Engine engine, Generator generator, Expect expect, Usage opened)
-            throws Exception {
-        DataSet set = generator.set;
-        if (phase.ops() <= 0 || phase.threads() <= 0 || phase.batch() <= 0 || phase.rangeSize() <= 0) {
-            throw new IllegalArgumentException("operations, threads, batch and range size must be at least 1");
-        }
-        if (phase.kind() == Kind.WRITE && phase.order().visitsOnce() && phase.ops() > set.n()) {
-            throw new IllegalArgumentException(
-                    phase.ops() + " writes of " + set.n() + " keys in an order that visits each once");
-        }
-        Ops ops = new Ops(phase.order(), set.n(), phase.ops(), set.seed(), phase.stream());
-        Ranges ranges = phase.kind() == Kind.RANGE
-                ? new Ranges(ops, generator.keys, phase.rangeSize(), phase.backward())
-                : null;
-        Worker.Shared shared =
-                new Worker.Shared(engine, generator, phase, ops, ranges, expect, plan.latencyEvery());
-        long harness = ops.memory() + (ranges == null ? 0 : ranges.memory())
-                + generator.values.memory() + expect.memory();
+    PhaseResult run(Engine engine, Usage opened) throws InterruptedException {
+        Shared shared = new Shared(engine, generator, phase, ops, mixed, ranges, sorted, expect, versions,
+                backgroundOps, backgroundVersions, plan.latencyEvery(), new AtomicBoolean(), new AtomicBoolean());
+        long harness = memory();
         Path dir = Path.of(plan.dir());
 
         Usage before = Resources.usage();
         if (opened != null) {
             before = before.withWritesOf(opened);
         }
-        PhaseResult result = timed(shared);
+        Timed.Run run = Timed.run(shared);
+        PhaseResult result = run.result();
         result.usage = Resources.usage().since(before);
         result.space = Resources.space(dir);
         Memory peak = result.memory;
@@ -66,20 +107,12 @@ final class PhaseRun {
             double seconds = (System.nanoTime() - start) * 1e-9;
             result.settled = new Settled(seconds, done, Resources.usage().since(before), Resources.space(dir));
         }
-        switch (phase.kind()) {
-            case WRITE -> {
-                if (phase.order().visitsOnce()) {
-                    expect.writeOnce(ops);
-                } else {
-                    expect.overwrite(ops, phase.threads(), false);
-                }
-            }
-            case MIXED -> expect.overwrite(ops, phase.threads(), true);
-            case DELETE -> expect.delete(ops);
-            default -> { }
+        if (engine.stores()) {
+            checkDigest(run.outcome(), result);
         }
-        result.liveBytes = expect.count() * (set.keyLen() + set.valueLen());
-        if (phase.kind().changes() && engine.stores()) {
+        apply(run.outcome());
+        result.liveBytes = expect.count() * (plan.set().keyLen() + plan.set().valueLen());
+        if ((phase.kind().changes() || phase.background() != null) && engine.stores()) {
             Check.State state = Check.state(engine, generator, expect);
             result.digest = state.digest();
             add(result, state.wrong());
@@ -97,102 +130,82 @@ final class PhaseRun {
         result.wrongExamples = all.examples;
     }
 
-    /** One thread of a phase: waits for the others, then works. */
-    private static final class Runner extends Thread {
-        private final Worker worker;
-        private final Engine engine;
-        private final CountDownLatch ready;
-        private final CountDownLatch go;
-        private long start;
-        private long end;
-        private Throwable failed;
-
-        Runner(int t, Worker worker, Engine engine, CountDownLatch ready, CountDownLatch go) {
-            super("worker-" + t);
-            this.worker = worker;
-            this.engine = engine;
-            this.ready = ready;
-            this.go = go;
+    /** Compares the digest of all values read with what it must be, where the generator alone can tell. */
+    private void checkDigest(Timed.Outcome outcome, PhaseResult result) {
+        long count = expect.count();
+        if (!expect.isFirst() || phase.background() != null || count > DIGEST_KEYS) {
+            return;
         }
-
-        @Override
-        public void run() {
-            boolean counted = false;
-            try (Session session = engine.session()) {
-                ready.countDown();
-                counted = true;
-                go.await();
-                start = System.nanoTime();
-                worker.run(session);
-                end = System.nanoTime();
-            } catch (Throwable e) {
-                failed = e;
-            } finally {
-                if (!counted) {
-                    ready.countDown();
-                }
-                Resources.leaving();
+        long expected = 0;
+        if (phase.kind() == Kind.RANGE) {
+            expected = ranges.digest(generator.values, ops, Stretch.done(ops, outcome.done()));
+        } else if (phase.kind() == Kind.ITERATE) {
+            byte[] scratch = new byte[generator.values.length()];
+            for (long id = 0; id < expect.ids(); id++) {
+                expected += expect.has(id) ? generator.values.digest(id, scratch) : 0;
             }
+            expected *= outcome.done().length;
+            for (long done : outcome.done()) {
+                if (done != count) {
+                    return;
+                }
+            }
+        } else {
+            return;
+        }
+        if (expected != outcome.digest()) {
+            Wrong wrong = new Wrong();
+            wrong.note(() -> "the values that were read do not add up to those that were written");
+            add(result, wrong);
         }
     }
 
-    /** The part between the start of the first thread and the end of the last. */
-    private static PhaseResult timed(Worker.Shared shared) throws Exception {
-        Phase phase = shared.phase();
-        int threads = phase.threads();
-        CountDownLatch ready = new CountDownLatch(threads);
-        CountDownLatch go = new CountDownLatch(1);
-        List<Progress> progress = new ArrayList<>();
-        List<Runner> runners = new ArrayList<>();
-        for (int t = 0; t < threads; t++) {
-            progress.add(new Progress());
-            runners.add(new Runner(t, new Worker(shared, t, progress.get(t)), shared.engine(), ready, go));
-        }
-        runners.forEach(Thread::start);
-        ready.await();
-        Sampler sampler = new Sampler(() -> progress.stream().mapToLong(Progress::get).sum());
-        go.countDown();
-        sampler.start();
-        for (Runner runner : runners) {
-            runner.join();
-        }
-        sampler.finish();
-
-        PhaseResult result = new PhaseResult();
-        List<Recorder> recorders = new ArrayList<>();
-        Wrong wrong = new Wrong();
-        ReadDigest digest = new ReadDigest();
-        long puts = 0;
-        long first = Long.MAX_VALUE;
-        long last = Long.MIN_VALUE;
-        long origin = runners.get(0).start;
-        for (Runner runner : runners) {
-            if (runner.failed != null) {
-                throw new IllegalStateException(Child.words(runner.failed), runner.failed);
+    /** Brings what is expected up to date with what was done. */
+    private void apply(Timed.Outcome outcome) {
+        Stretch[] done = Stretch.done(ops, outcome.done());
+        switch (phase.kind()) {
+            case WRITE -> {
+                if (versions == null) {
+                    for (Stretch part : done) {
+                        for (long j = part.start(); j < part.end(); j++) {
+                            expect.insert(ops.id(j));
+                        }
+                    }
+                } else {
+                    expect.beginEpoch();
+                    expect.overwrite(versions, done, ops::id);
+                }
             }
-            result.ops += runner.worker.done;
-            puts += runner.worker.puts;
-            recorders.add(runner.worker.latency);
-            wrong.merge(runner.worker.wrong);
-            digest.add(runner.worker.digest);
-            first = Math.min(first, runner.start - origin);
-            last = Math.max(last, runner.end - origin);
+            case MIXED -> {
+                expect.beginEpoch();
+                expect.overwrite(versions, done, j -> ops.writes(j) ? ops.id(j) : -1);
+            }
+            case DELETE -> {
+                for (Stretch part : done) {
+                    for (long j = part.start(); j < part.end(); j++) {
+                        expect.delete(ops.id(j));
+                    }
+                }
+            }
+            case MIX -> {
+                for (Stretch part : done) {
+                    long next = mixed.first() + mixed.inserts(0, part.start());
+                    long end = next + mixed.inserts(part.start(), part.end());
+                    for (; next < end; next++) {
+                        expect.insert(next);
+                    }
+                }
+                expect.beginEpoch();
+                expect.overwrite(versions, done, j -> {
+                    Turn turn = mixed.turn(j);
+                    return turn == Turn.UPDATE || turn == Turn.MODIFY ? mixed.id(j) : -1;
+                });
+            }
+            default -> { }
         }
-        DataSet set = shared.generator().set;
-        long removals = phase.kind() == Kind.DELETE ? result.ops : 0;
-        result.seconds = Math.max((last - first) * 1e-9, 1e-9);
-        result.opsPerS = result.ops / result.seconds;
-        result.userBytes = puts * (set.keyLen() + set.valueLen()) + removals * set.keyLen();
-        Histogram all = Recorder.merge(recorders);
-        result.latency = Recorder.latency(all, phase.batch() > 1);
-        result.histogram = Recorder.encoded(all);
-        result.series = sampler.series();
-        result.memory = sampler.peak();
-        boolean reads = phase.kind() == Kind.READ || phase.kind() == Kind.RANGE || phase.kind() == Kind.ITERATE;
-        if (reads && shared.engine().stores()) {
-            result.readDigest = digest.toString();
+        if (backgroundOps != null) {
+            expect.beginEpoch();
+            expect.overwrite(backgroundVersions, Stretch.done(backgroundOps, outcome.backgroundDone()), backgroundOps::id);
         }
-        add(result, wrong);
-        return result;
     }
 }

@@ -4,7 +4,7 @@ import halobench.spec.Latency;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.List;
+import java.util.stream.Stream;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.IntCountsHistogram;
 
@@ -35,8 +35,8 @@ final class Recorder {
         histogram.recordValue(Math.min(Math.max(ns, 0), MOST));
     }
 
-    /** All threads' together. */
-    static Histogram merge(List<Recorder> recorders) {
+    /** All of them together. */
+    static Histogram merge(Stream<Recorder> recorders) {
         Histogram all = new Histogram(1, MOST, 3);
         recorders.forEach(r -> all.add(r.histogram));
         return all;
@@ -48,6 +48,8 @@ final class Recorder {
                 perBatch,
                 all.getTotalCount(),
                 all.getMean(),
+                all.getStdDeviation(),
+                all.getTotalCount() == 0 ? 0 : all.getMinValue(),
                 all.getValueAtPercentile(50),
                 all.getValueAtPercentile(95),
                 all.getValueAtPercentile(99),
@@ -56,8 +58,11 @@ final class Recorder {
                 all.getMaxValue());
     }
 
-    /** The V2 encoding, not compressed, in base64. */
+    /** The V2 encoding, not compressed, in base64; {@code null} if there is nothing in it. */
     static String encoded(Histogram all) {
+        if (all.getTotalCount() == 0) {
+            return null;
+        }
         ByteBuffer buffer = ByteBuffer.allocate(all.getNeededByteBufferCapacity());
         int length = all.encodeIntoByteBuffer(buffer);
         return Base64.getEncoder().encodeToString(Arrays.copyOf(buffer.array(), length));

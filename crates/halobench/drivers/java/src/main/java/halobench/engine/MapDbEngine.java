@@ -32,9 +32,6 @@ final class MapDbEngine implements Engine {
         if (transactions) {
             maker = maker.transactionEnable();
         }
-        if (config.durability() == Durability.PROCESS) {
-            maker = maker.fileSyncDisable();
-        }
         db = maker.make();
         map = db.treeMap("kv")
                 .keySerializer(Serializer.BYTE_ARRAY)

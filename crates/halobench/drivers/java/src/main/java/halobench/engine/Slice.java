@@ -20,6 +20,11 @@ public final class Slice {
         return Arrays.equals(bytes, from, from + length, other, 0, other.length);
     }
 
+    /** How these bytes, unsigned, compare with others. */
+    public int compareTo(byte[] other) {
+        return Arrays.compareUnsigned(bytes, from, from + length, other, 0, other.length);
+    }
+
     /** A copy. */
     public byte[] copy() {
         return Arrays.copyOfRange(bytes, from, from + length);

@@ -5,6 +5,8 @@ public record Latency(
         boolean perBatch,
         long samples,
         double meanNs,
+        double stddevNs,
+        long minNs,
         long p50Ns,
         long p95Ns,
         long p99Ns,

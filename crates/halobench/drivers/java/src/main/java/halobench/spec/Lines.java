@@ -5,6 +5,7 @@ import com.google.gson.FieldNamingStrategy;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonDeserializer;
+import halobench.durability.Task;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
@@ -39,6 +40,12 @@ public final class Lines {
     /** The plan in a line. */
     public static Plan plan(String line) {
         return GSON.fromJson(line, Plan.class);
+    }
+
+    /** The task in a line; null if it is a plan. */
+    public static Task task(String line) {
+        Task.Line task = GSON.fromJson(line, Task.Line.class);
+        return task == null ? null : task.durability();
     }
 
     /** An event as a line: its kind and what it tells. */

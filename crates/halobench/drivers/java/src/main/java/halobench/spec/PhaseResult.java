@@ -14,8 +14,9 @@ public final class PhaseResult {
     public long userBytes;
     public Latency latency;
     public String histogram;
-    public Map<String, Latency> parts = new TreeMap<>();
+    public final Map<String, Latency> parts = new TreeMap<>();
     public long backgroundOps;
+    public double lagS;
     /** Pairs: seconds since the start, and operations done by then. */
     public List<Object[]> series = new ArrayList<>();
     public Usage usage;

@@ -1,16 +1,27 @@
 package halobench.workload;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongUnaryOperator;
+
 /**
- * What must be in the database: which ids, and which version of each. In a phase that may write an id repeatedly, operation
- * {@code j} writes version {@code j + 1}; threads race, so the survivor is the last write of <em>some</em> thread.
+ * What must be in the database: which ids, and which version of each.
+ *
+ * <p>A key's first value has version 0; overwrites have versions that are unique over a run ({@link Versions}). Threads race,
+ * so the survivor of a phase is the last write of <em>some</em> thread: a bit an operation says which these are. What was
+ * written in one phase (a layer, or two with the background's writers) is an epoch; a later epoch that touched an id makes
+ * all earlier values of it old.
  */
 public final class Expect {
-    /** The repeated writes of one phase: which are some thread's last to their id, and which ids were written. */
-    private record Overwrites(Ops ops, Bits last, Bits touched) {}
+    /** The writes of one phase, or of its background, and which of them are some thread's last to their id. */
+    private record Layer(Versions versions, Bits last) {}
+
+    /** What was written at the same time, and to which ids. */
+    private record Epoch(List<Layer> layers, Bits touched) {}
 
     private final long n;
     private final Bits present;
-    private Overwrites over;
+    private final List<Epoch> epochs = new ArrayList<>();
 
     /** An empty database, for ids below {@code n}. */
     public Expect(long n) {
@@ -18,14 +29,24 @@ public final class Expect {
         this.present = new Bits(n);
     }
 
+    /** The ids there may be. */
+    public long ids() {
+        return n;
+    }
+
     /** How many keys there are. */
     public long count() {
         return present.count();
     }
 
+    /** Whether every key has its first value. */
+    public boolean isFirst() {
+        return epochs.isEmpty();
+    }
+
     /** Whether all ids are present, at version 0. */
     public boolean isPlain() {
-        return over == null && count() == n;
+        return isFirst() && count() == n;
     }
 
     /** Whether {@code id} has a value. */
@@ -33,37 +54,56 @@ public final class Expect {
         return present.get(id);
     }
 
-    /** Every operation wrote version 0. */
-    public void writeOnce(Ops ops) {
-        for (long j = 0; j < ops.count(); j++) {
-            present.insert(ops.id(j));
+    /** Whether all ids below {@code m} have values. */
+    public boolean hasAllBelow(long m) {
+        for (long id = 0; id < m; id++) {
+            if (!has(id)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** {@code id} was written at version 0. */
+    public void insert(long id) {
+        present.insert(id);
+        forget(id);
+    }
+
+    /** {@code id} was deleted. */
+    public void delete(long id) {
+        present.remove(id);
+        forget(id);
+    }
+
+    /** What was written to {@code id} before is void. */
+    private void forget(long id) {
+        for (Epoch epoch : epochs) {
+            epoch.touched.remove(id);
         }
     }
 
-    /** Operations wrote version {@code j + 1}; in a mixed phase, only those whose coin says so. */
-    public void overwrite(Ops ops, int threads, boolean mixed) {
-        if (over != null) {
-            throw new IllegalArgumentException("only one phase of a run may write keys repeatedly");
-        }
-        over = new Overwrites(ops, new Bits(ops.count()), new Bits(n));
-        for (int t = 0; t < threads; t++) {
+    /** Begins what is written at the same time, by {@link #overwrite}. */
+    public void beginEpoch() {
+        epochs.add(new Epoch(new ArrayList<>(), new Bits(n)));
+    }
+
+    /** Of the operations that each thread did, those with an id (not negative) wrote their versions to it, in this epoch. */
+    public void overwrite(Versions versions, Stretch[] done, LongUnaryOperator id) {
+        Bits last = new Bits(versions.count());
+        Epoch epoch = epochs.get(epochs.size() - 1);
+        for (Stretch part : done) {
             Bits seen = new Bits(n);
-            for (long j = ops.share(t + 1, threads) - 1; j >= ops.share(t, threads); j--) {
-                long id = ops.id(j);
-                if ((!mixed || ops.writes(j)) && seen.insert(id)) {
-                    over.last.insert(j);
-                    over.touched.insert(id);
-                    present.insert(id);
+            for (long j = part.end() - 1; j >= part.start(); j--) {
+                long written = id.applyAsLong(j);
+                if (written >= 0 && seen.insert(written)) {
+                    last.insert(j);
+                    epoch.touched.insert(written);
+                    present.insert(written);
                 }
             }
         }
-    }
-
-    /** Every operation deleted. */
-    public void delete(Ops ops) {
-        for (long j = 0; j < ops.count(); j++) {
-            present.remove(ops.id(j));
-        }
+        epoch.layers.add(new Layer(versions, last));
     }
 
     /** Whether these bytes are what {@code id} must have now, when nothing is writing. */
@@ -71,38 +111,41 @@ public final class Expect {
         if (!has(id)) {
             return false;
         }
-        if (over == null) {
+        if (isFirst()) {
             return generator.values.is(id, 0, bytes, from, count);
         }
         long version = generator.values.read(id, bytes, from, count);
-        if (version == Values.WRONG) {
-            return false;
+        if (version < 0) {
+            return version == Values.UNVERSIONED;
         }
-        if (version == Values.UNVERSIONED) {
-            return true;
-        }
-        if (version == 0) {
-            return !over.touched.get(id);
-        }
-        return over.last.get(version - 1) && over.ops.id(version - 1) == id;
+        return survives(id, version);
     }
 
-    /**
-     * Whether these bytes are some that a mixed phase over a loaded set may show for {@code id} while it runs: the loaded
-     * value, or one that some operation of the phase writes to {@code id}.
-     */
-    public static boolean plausible(Generator generator, Ops ops, long id, byte[] bytes, int from, int count) {
-        long version = generator.values.read(id, bytes, from, count);
-        if (version == Values.WRONG) {
-            return false;
+    /** Whether {@code version}, if it was written to the present {@code id}, may be what it has now. */
+    boolean survives(long id, long version) {
+        // A tag binds the version to the id, so that a version in a layer's range was written to this id and no other.
+        for (int e = epochs.size() - 1; e >= 0; e--) {
+            Epoch epoch = epochs.get(e);
+            boolean touched = epoch.touched.get(id);
+            for (Layer layer : epoch.layers) {
+                long j = layer.versions.operation(version);
+                if (j >= 0) {
+                    return touched && layer.last.get(j);
+                }
+            }
+            if (touched) {
+                return false;
+            }
         }
-        return version <= 0
-                || version <= ops.count() && ops.id(version - 1) == id && ops.writes(version - 1);
+        return version == 0;
     }
 
     /** Bytes of memory held, roughly. */
     public long memory() {
-        long writes = over == null ? 0 : over.ops.memory() + over.last.memory() + over.touched.memory();
-        return present.memory() + writes;
+        long sum = present.memory();
+        for (Epoch epoch : epochs) {
+            sum += epoch.touched.memory() + epoch.layers.stream().mapToLong(l -> l.last.memory()).sum();
+        }
+        return sum;
     }
 }

@@ -24,7 +24,7 @@ public final class Keys {
     public Keys(Encoding encoding, int length, long n, long seed) {
         int least = encoding == Encoding.ORDERED
                 ? 16 - Long.numberOfLeadingZeros(Math.max(n, 1)) / 4
-                : 16;
+                : encoding == Encoding.UUID ? 16 : 8;
         if (length < least || length > 511) {
             throw new IllegalArgumentException(
                     "keys of " + length + " bytes: this pattern needs " + least + " to 511 bytes");
@@ -43,9 +43,9 @@ public final class Keys {
     public void encode(long id, byte[] out) {
         switch (encoding) {
             case ORDERED -> hexPadded(id, out);
-            case HASHED -> hexPadded(Rng.mix(id + salt), out);
-            case TIMESTAMP -> hexPadded(timestamp(id), out);
-            case COMPAT -> hexPadded(Long.reverseBytes(id), out);
+            case HASHED -> whole(Rng.mix(id + salt), out);
+            case TIMESTAMP -> whole(timestamp(id), out);
+            case COMPAT -> whole(Long.reverseBytes(id), out);
             case UUID -> encodeUuid(id, out);
         }
     }
@@ -58,16 +58,17 @@ public final class Keys {
         if (encoding == Encoding.UUID) {
             return decodeUuid(key, from);
         }
-        int pad = Math.max(length - 16, 0);
+        boolean digits = encoding == Encoding.ORDERED || length >= 16;
+        int pad = Math.max(length - (digits ? 16 : 8), 0);
         for (int i = from; i < from + pad; i++) {
             if (key[i] != '0') {
                 return NONE;
             }
         }
-        if (!Hex.areDigits(key, from + pad, length - pad)) {
+        if (digits && !Hex.areDigits(key, from + pad, length - pad)) {
             return NONE;
         }
-        long x = Hex.read(key, from + pad, length - pad);
+        long x = digits ? Hex.read(key, from + pad, length - pad) : (long) BIG.get(key, from + pad);
         return switch (encoding) {
             case ORDERED -> x;
             case HASHED -> Rng.unmix(x) - salt;
@@ -160,6 +161,17 @@ public final class Keys {
             }
         }
         return NONE;
+    }
+
+    /** All 64 bits, in digits or, where these do not fit, in bytes. */
+    private static void whole(long x, byte[] out) {
+        if (out.length >= 16) {
+            hexPadded(x, out);
+            return;
+        }
+        int pad = out.length - 8;
+        Arrays.fill(out, 0, pad, (byte) '0');
+        BIG.set(out, pad, x);
     }
 
     private static void hexPadded(long x, byte[] out) {

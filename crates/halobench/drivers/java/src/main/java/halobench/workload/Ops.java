@@ -2,21 +2,36 @@ package halobench.workload;
 
 /** Which id each operation of a phase touches: computed before the clock starts, four bytes an operation at most. */
 public final class Ops {
-    private static final double THETA = 0.99;
+    /** The skew of the zipfian order. */
+    static final double THETA = 0.99;
 
     private final Order order;
     private final long n;
     private final long count;
     private final int[] list;
+    private final long draws;
     private final long coinSeed;
 
     /** {@code count} operations over {@code n} ids. Phases of one run differ by {@code stream}. */
     public Ops(Order order, long n, long count, long seed, long stream) {
+        this(order, n, count, seed, stream, order != Order.UP && order != Order.DOWN);
+    }
+
+    /**
+     * Operations over ids drawn evenly: the same as {@link Order#UNIFORM}, but each id is computed when it is asked for, so
+     * that it holds no memory.
+     */
+    public static Ops evenly(long n, long count, long seed, long stream) {
+        return new Ops(Order.UNIFORM, n, count, seed, stream, false);
+    }
+
+    private Ops(Order order, long n, long count, long seed, long stream, boolean listed) {
         this.order = order;
         this.n = n;
         this.count = count;
         this.coinSeed = Rng.stream(seed, 17 + 2 * stream);
-        if (order == Order.UP || order == Order.DOWN) {
+        this.draws = Rng.stream(seed, 16 + 2 * stream);
+        if (!listed) {
             list = null;
             return;
         }
@@ -24,7 +39,6 @@ public final class Ops {
             throw new IllegalArgumentException(count + " operations in this order: this driver can do at most 2^31");
         }
         list = new int[(int) count];
-        long draws = Rng.stream(seed, 16 + 2 * stream);
         Permutation permutation = new Permutation(n, Rng.stream(seed, 4));
         Zipf zipf = order == Order.ZIPF ? new Zipf(n, THETA) : null;
         for (int j = 0; j < list.length; j++) {
@@ -50,6 +64,9 @@ public final class Ops {
     public long id(long j) {
         if (list != null) {
             return list[(int) j] & 0xFFFFFFFFL;
+        }
+        if (order == Order.UNIFORM) {
+            return Rng.reduce(Rng.at(draws, j), n);
         }
         long i = j < n ? j : j % n;
         return order == Order.UP ? i : n - 1 - i;

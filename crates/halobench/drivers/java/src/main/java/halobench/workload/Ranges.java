@@ -3,82 +3,75 @@ package halobench.workload;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Where each range of a scan phase must end, when all keys are present. */
+/** Where each range of a phase must end. */
 public final class Ranges {
+    private final Sorted sorted;
     private final int[] last;
-    private final Map<Long, Integer> shorter = new HashMap<>();
+    private final Map<Long, Integer> other = new HashMap<>();
     private final int size;
+    private final boolean backward;
 
-    /** The ends of ranges of {@code size >= 1} entries that start at the ids of {@code ops}. */
-    public Ranges(Ops ops, Keys keys, int size, boolean backward) {
-        if (ops.count() > Integer.MAX_VALUE - 8 || ops.ids() > Integer.MAX_VALUE - 8) {
-            throw new IllegalArgumentException("ranges over more than 2^31 keys or operations are too many for this driver");
+    /** The ends of ranges of up to {@code size >= 1} entries that start at the ids of {@code ops}. */
+    public Ranges(Ops ops, Sorted sorted, int size, boolean backward) {
+        if (ops.count() > Integer.MAX_VALUE - 8) {
+            throw new IllegalArgumentException("more than 2^31 ranges are too many for this driver");
         }
+        this.sorted = sorted;
         this.size = size;
-        int n = (int) ops.ids();
-        // Ids in the order of their keys, and each id's place in it. Both go before anything is measured.
-        int[] order = keys.inOrder() ? null : sorted(keys, n);
-        int[] rank = null;
-        if (order != null) {
-            rank = new int[n];
-            for (int place = 0; place < n; place++) {
-                rank[order[place]] = place;
-            }
-        }
+        this.backward = backward;
         last = new int[(int) ops.count()];
         for (int j = 0; j < last.length; j++) {
-            int id = (int) ops.id(j);
-            long start = rank == null ? id : rank[id];
-            long end = backward ? Math.max(start - size + 1, 0) : Math.min(start + size, n) - 1;
-            long count = Math.abs(end - start) + 1;
-            if (count < size) {
-                shorter.put((long) j, (int) count);
+            long id = ops.id(j);
+            long from = from(id);
+            long to = to(id);
+            if (to - from < size) {
+                other.put((long) j, (int) (to - from));
             }
-            last[j] = order == null ? (int) end : order[(int) end];
+            last[j] = to == from ? 0 : (int) sorted.id(backward ? from : to - 1);
         }
     }
 
-    /** Ids below {@code n} in the order of their keys: a radix sort by 16 bits of the sort key at a time. */
-    static int[] sorted(Keys keys, int n) {
-        int[] from = new int[n];
-        for (int id = 0; id < n; id++) {
-            from[id] = id;
-        }
-        int[] to = new int[n];
-        for (int shift = 0; shift < 64; shift += 16) {
-            int[] starts = new int[(1 << 16) + 1];
-            for (int id = 0; id < n; id++) {
-                starts[digit(keys, id, shift) + 1]++;
-            }
-            for (int d = 0; d < 1 << 16; d++) {
-                starts[d + 1] += starts[d];
-            }
-            for (int id : from) {
-                to[starts[digit(keys, id, shift)]++] = id;
-            }
-            int[] swap = from;
-            from = to;
-            to = swap;
-        }
-        return from;
+    /** The first place of a range from {@code id} on, or from it back. */
+    private long from(long id) {
+        return backward ? Math.max(to(id) - size, 0) : sorted.place(id);
     }
 
-    private static int digit(Keys keys, int id, int shift) {
-        return (int) (keys.sortKey(id) >>> shift) & 0xFFFF;
+    /** The place behind its last. */
+    private long to(long id) {
+        long start = sorted.place(id);
+        return backward ? start + (sorted.knows(id) ? 1 : 0) : Math.min(start + size, sorted.count());
     }
 
-    /** The id at which operation {@code j} ends. */
+    /** The id at which operation {@code j} ends, if it sees any. */
     public long last(long j) {
-        return last[(int) j];
+        return last[(int) j] & 0xFFFFFFFFL;
     }
 
     /** Entries that operation {@code j} sees. */
     public int count(long j) {
-        return shorter.isEmpty() ? size : shorter.getOrDefault(j, size);
+        return other.isEmpty() ? size : other.getOrDefault(j, size);
+    }
+
+    /** The digest of all values that these operations see, if every present key has its first value. */
+    public long digest(Values values, Ops ops, Stretch[] done) {
+        // The sum of the values before each place: a range is then a difference.
+        long[] sums = new long[Math.toIntExact(sorted.count() + 1)];
+        byte[] scratch = new byte[values.length()];
+        for (int place = 0; place + 1 < sums.length; place++) {
+            sums[place + 1] = sums[place] + values.digest(sorted.id(place), scratch);
+        }
+        long sum = 0;
+        for (Stretch part : done) {
+            for (long j = part.start(); j < part.end(); j++) {
+                long id = ops.id(j);
+                sum += sums[(int) to(id)] - sums[(int) from(id)];
+            }
+        }
+        return sum;
     }
 
     /** Bytes of memory held, roughly. */
     public long memory() {
-        return last.length * 4L + shorter.size() * 64L;
+        return sorted.memory() + last.length * 4L + other.size() * 64L;
     }
 }

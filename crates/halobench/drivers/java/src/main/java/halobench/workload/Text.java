@@ -1,6 +1,10 @@
 package halobench.workload;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 /** Pools of text and JSON for values that compress as such data does. */
 final class Text {
@@ -23,6 +27,23 @@ final class Text {
         for (long j = 0; at < out.length; j++) {
             at = append(out, at, word(seed, j));
             at = append(out, at, " ");
+        }
+    }
+
+    /** English prose of 1730: a file of the lab's, whose path the starter tells. */
+    static byte[] prose() {
+        String path = System.getProperty("halobench.prose");
+        if (path == null) {
+            throw new IllegalArgumentException("values of prose need -Dhalobench.prose, the path of prose.txt");
+        }
+        try {
+            byte[] text = Files.readAllBytes(Path.of(path));
+            if (text.length != 1 << 17) {
+                throw new IllegalArgumentException(path + " has " + text.length + " bytes, not 131072");
+            }
+            return text;
+        } catch (IOException e) {
+            throw new UncheckedIOException("reading " + path, e);
         }
     }
 

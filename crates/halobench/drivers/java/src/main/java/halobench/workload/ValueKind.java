@@ -6,5 +6,11 @@ public enum ValueKind {
     INCOMPRESSIBLE,
     RAMP,
     TEXT,
-    JSON
+    JSON,
+    PROSE;
+
+    /** Whether it is printable, its tag too. */
+    boolean isText() {
+        return this == TEXT || this == JSON || this == PROSE;
+    }
 }

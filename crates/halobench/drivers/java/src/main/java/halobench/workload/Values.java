@@ -18,6 +18,9 @@ public final class Values {
     private static final VarHandle LITTLE =
             MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
+    /** Most bytes of a pool, and the longest value that is one piece of it. */
+    private static final int POOL_MAX = 64 << 20;
+
     private final ValueKind kind;
     private final int length;
     private final long salt;
@@ -25,19 +28,27 @@ public final class Values {
     private final boolean inHex;
     private final long pieces;
     private final byte[] pool;
+    /** Bytes of a step, if the pool is a ring that values are read from round and round, and not a row of pieces; or 0. */
+    private final int ringStep;
 
     /** Values of {@code length} bytes. */
     public Values(ValueKind kind, int length, long seed) {
         this.kind = kind;
         this.length = length;
         this.salt = Rng.stream(seed, 2);
-        this.inHex = kind == ValueKind.TEXT || kind == ValueKind.JSON;
+        this.inHex = kind.isText();
         this.versioned = kind != ValueKind.RAMP && length >= (inHex ? 16 : 8);
-        long poolLength = Math.min(Math.max(1024L * length, 1 << 20), 64 << 20);
-        this.pieces = Math.max(poolLength / Math.max(length, 1), 1);
+        this.ringStep = switch (kind) {
+            case PROSE -> 1;
+            case RAMP -> 0;
+            default -> length > POOL_MAX ? 8 : 0;
+        };
+        int piece = Math.min(length, POOL_MAX);
+        long poolLength = Math.min(Math.max(1024L * piece, 1 << 20), POOL_MAX);
+        this.pieces = Math.max(poolLength / Math.max(piece, 1), 1);
         long poolSeed = Rng.stream(seed, 3);
-        int bytes = Math.toIntExact(kind == ValueKind.RAMP ? length + 256 : pieces * length);
-        this.pool = new byte[bytes];
+        int bytes = Math.toIntExact(kind == ValueKind.RAMP ? length + 256 : pieces * piece);
+        this.pool = kind == ValueKind.PROSE ? Text.prose() : new byte[bytes];
         switch (kind) {
             case RAMP -> {
                 for (int i = 0; i < bytes; i++) {
@@ -46,15 +57,16 @@ public final class Values {
             }
             case INCOMPRESSIBLE -> random(0, bytes, poolSeed, 0);
             case HALF -> {
-                int half = (length + 1) / 2;
+                int half = (piece + 1) / 2;
                 long draw = 0;
-                for (int start = 0; start < bytes; start += length) {
+                for (int start = 0; start < bytes; start += piece) {
                     draw = random(start, half, poolSeed, draw);
-                    System.arraycopy(pool, start, pool, start + half, length - half);
+                    System.arraycopy(pool, start, pool, start + half, piece - half);
                 }
             }
             case TEXT -> Text.words(pool, poolSeed);
             case JSON -> Text.json(pool, poolSeed);
+            case PROSE -> { }
         }
     }
 
@@ -99,7 +111,16 @@ public final class Values {
             return;
         }
         long tag = tag(id, version);
-        System.arraycopy(pool, piece(tag), out, 0, length);
+        if (ringStep == 0) {
+            System.arraycopy(pool, piece(tag), out, 0, length);
+        } else {
+            int start = ringStart(tag);
+            for (int at = 0; at < length; start = 0) {
+                int n = Math.min(length - at, pool.length - start);
+                System.arraycopy(pool, start, out, at, n);
+                at += n;
+            }
+        }
         if (versioned) {
             if (inHex) {
                 Hex.write(tag, out, 0);
@@ -110,6 +131,31 @@ public final class Values {
             byte[] head = head(tag);
             System.arraycopy(head, 0, out, 0, Math.min(head.length, length));
         }
+    }
+
+    /** Where in the ring the value with this tag begins. */
+    private int ringStart(long tag) {
+        return (int) (ringStep * Rng.reduce(Rng.mix(tag), pool.length / ringStep));
+    }
+
+    /** Whether these bytes are those of a ring's value with this tag, but for the first {@code n}. */
+    private boolean isRing(long tag, byte[] bytes, int from, int n) {
+        int start = ringStart(tag);
+        for (int at = 0; at < length; start = 0) {
+            int stretch = Math.min(length - at, pool.length - start);
+            int skip = Math.min(Math.max(n - at, 0), stretch);
+            if (!Arrays.equals(bytes, from + at + skip, from + at + stretch, pool, start + skip, start + stretch)) {
+                return false;
+            }
+            at += stretch;
+        }
+        return true;
+    }
+
+    /** The {@link ReadDigest} of the first value of {@code id}, for values that a pass or a range reads. */
+    public long digest(long id, byte[] scratch) {
+        fill(id, 0, scratch);
+        return ReadDigest.of(scratch, 0, length);
     }
 
     /** All of a tag, for values that have no room for it. */
@@ -133,15 +179,19 @@ public final class Values {
             return Arrays.equals(bytes, from, from + count, pool, i, i + length);
         }
         long tag = tag(id, version);
-        int piece = piece(tag);
-        if (versioned && !inHex) {
+        int piece = ringStep == 0 ? piece(tag) : 0;
+        if (versioned && !inHex && ringStep == 0) {
             return (long) LITTLE.get(bytes, from) == tag
                     && Arrays.equals(bytes, from + 8, from + count, pool, piece + 8, piece + length);
         }
         byte[] head = head(tag);
         int n = Math.min(head.length, length);
-        return Arrays.equals(bytes, from, from + n, head, 0, n)
-                && Arrays.equals(bytes, from + n, from + count, pool, piece + n, piece + length);
+        if (!Arrays.equals(bytes, from, from + n, head, 0, n)) {
+            return false;
+        }
+        return ringStep > 0
+                ? isRing(tag, bytes, from, n)
+                : Arrays.equals(bytes, from + n, from + count, pool, piece + n, piece + length);
     }
 
     /** The version that these bytes are of {@code id}'s value, or {@link #WRONG}, or {@link #UNVERSIONED}. */
