@@ -49,7 +49,7 @@
     const why = view.cases[c].why[e];
     if (!found) return why ? [why === 'VOID' ? 'void' : why === 'FAILED' ? 'failed' : 'none', escaped(why)] : ['none', '–'];
     const [, absolute, ratio, versus] = found;
-    const small = `<small>${absolute}</small>`;
+    const small = `<small>${view.cases[c].other[e] ? '† ' : ''}${absolute}</small>`;
     if (state.against === 'subject') {
       if (versus === null || view.engines[e].null) return ['none', small];
       const [css, mark] = shade(versus);
@@ -104,6 +104,8 @@
       html += `rounds: ${values.map(format).join(', ')}<br>`;
       if (middle > 0) html += `spread ${(((max - min) / middle) * 100).toFixed(0)} %<br>`;
     }
+    const other = view.cases[c].other[e];
+    if (other) html += `† run in another durability class (commits survive ${escaped(other)}), compared with nobody`;
     if (ratio) {
       html += `${times(ratio[0])} of the best other, mostly ${escaped(name(ratio[3]))}`;
       if (values.length > 1) html += ` (rounds ${times(ratio[1])} to ${times(ratio[2])})`;

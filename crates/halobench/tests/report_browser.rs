@@ -8,7 +8,7 @@ mod kit;
 
 use halobench::report::figures::Figures;
 use halobench::report::groups::groups;
-use halobench::report::{Report, html};
+use halobench::report::{Report, html, words};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,9 +44,12 @@ fn expected(report: &Report) -> serde_json::Value {
     let void = (0..figures.places.len())
         .map(|c| (0..report.engines.len()).filter(|&e| figures.is_void(c, e)).count())
         .sum::<usize>();
+    let other = (0..figures.places.len())
+        .map(|c| (0..report.engines.len()).filter(|&e| figures.other_class(c, e).is_some()).count())
+        .sum::<usize>();
     serde_json::json!({
         "cases": cases, "engines": engines, "missing": missing, "void": void,
-        "troubles": report.troubles().len(), "result": report,
+        "troubles": report.troubles().len(), "notes": words::notes(report).len(), "other": other, "result": report,
     })
 }
 

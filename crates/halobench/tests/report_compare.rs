@@ -94,6 +94,19 @@ fn only_equal_terms_are_compared_and_the_differences_are_named() {
 }
 
 #[test]
+fn durability_classes_are_not_compared_with_one_another() {
+    let old = kit::large();
+    let mut new = old.clone();
+    for run in new.runs.iter_mut().filter(|r| r.engine == "lmdb" && r.case == CASE) {
+        run.other_class = Some(halobench::engine::Durability::Sync);
+        run.phases[0].ops_per_s /= 100.0;
+    }
+    let c = compare(&old, &new);
+    assert!(!c.regressed());
+    assert!(c.notes.contains(&format!("lmdb, {CASE}: not compared: run in different durability classes")));
+}
+
+#[test]
 fn missing_cases_engines_and_another_machine_are_notes() {
     let old = kit::large();
     let mut new = old.clone();

@@ -56,6 +56,36 @@ fn what_went_wrong_is_in_every_form() {
 }
 
 #[test]
+fn another_durability_class_is_shown_and_compared_with_nobody() {
+    let report = kit::large();
+    let figures = Figures::of(&report);
+    let (case, fjall) = (figures.case("write-seq-b1").unwrap(), figures.engine("fjall").unwrap());
+    assert!(figures.median(case, 0, fjall).unwrap() > 1e8);
+    assert_eq!(figures.ratio(case, 0, fjall), None);
+    assert_eq!(figures.versus(case, 0, figures.subject().unwrap(), fjall), None);
+    for e in (0..report.engines.len()).filter(|&e| e != fjall) {
+        assert!(figures.ratio(case, 0, e).is_none_or(|r| r.peer != fjall && r.median > 0.01));
+    }
+    let [(_, page), (_, markdown), _, _, (_, grid), _] = forms(&report);
+    assert!(page.contains("<small>† ") && page.contains("compared with nobody"));
+    assert!(
+        markdown.contains("| † ")
+            && markdown.contains("- fjall, write-seq-b1: run in another durability class")
+    );
+    assert!(grid.contains("other class"), "{grid}");
+}
+
+#[test]
+fn what_was_left_out_is_told_with_its_reason_and_is_no_trouble() {
+    let report = kit::large();
+    let note = "redb, write-seq-b10: left out: too slow in the first round";
+    assert!(html::page(&report).contains(note));
+    assert!(markdown::text(&report).contains(note));
+    assert!(csv::text(&report).contains("write-seq-b10,redb,ops_per_s,,,,0,,left out"));
+    assert!(report.troubles().iter().chain(&report.shortfalls()).all(|t| !t.contains("write-seq-b10 ")));
+}
+
+#[test]
 fn csv_has_medians_ranges_and_the_number_of_rounds() {
     let report = kit::large();
     let text = csv::text(&report);

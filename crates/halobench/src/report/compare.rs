@@ -111,6 +111,10 @@ type At<'a> = (&'a Figures<'a>, usize, usize);
 
 fn row(out: &mut Comparison, (a, c, e): At<'_>, (b, d, f): At<'_>) {
     let (case, engine) = (a.places[c].name, a.report.engines[e].name.as_str());
+    if a.other_class(c, e) != b.other_class(d, f) {
+        out.notes.push(format!("{engine}, {case}: not compared: run in different durability classes"));
+        return;
+    }
     match (a.median(c, 0, e).is_some(), b.median(d, 0, f).is_some()) {
         (true, false) => {
             let why = b.why_not(d, f);

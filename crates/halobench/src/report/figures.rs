@@ -3,14 +3,16 @@
 //!
 //! A machine's speed drifts, so engines are compared within a round and the median of these ratios is shown. Ratios say
 //! how many times *better*: above 1 is better, for costs too. A void row (a wrong answer in any round, or a digest that
-//! differs from the other engines') has no figures at all.
+//! differs from the other engines') has no figures at all. A row that was run in another durability class than the case asks
+//! for has figures and no ratios, and is nobody's peer: classes are never compared.
 
 use super::metrics::{METRICS, NULL, is_void};
 use super::stats::{median, over, range};
 use super::{Report, digests};
 use crate::cases::Case;
+use crate::engine::Durability;
 use crate::spec::{Phase, PhaseResult};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ratios this close to 1 are called even: less than the speed of a shared machine drifts within a round.
 pub const EVEN: f64 = 1.05;
@@ -75,6 +77,8 @@ pub struct Figures<'a> {
     values: Vec<Option<f64>>,
     /// Engine and database.
     void: BTreeSet<(&'a str, &'a str)>,
+    /// Engine and database, and the class that it was run in instead of the case's.
+    other: BTreeMap<(&'a str, &'a str), Durability>,
     rounds: usize,
 }
 
@@ -95,9 +99,14 @@ impl<'a> Figures<'a> {
             let run = report.runs.iter().find(|r| r.engine == d.engine && r.case == d.case);
             void.extend(run.map(|r| (r.engine.as_str(), r.case.as_str())));
         }
+        let other = report
+            .runs
+            .iter()
+            .filter_map(|r| Some(((r.engine.as_str(), r.case.as_str()), r.other_class?)))
+            .collect();
         // An interrupted run may hold a round that the report's number of rounds does not count yet.
         let rounds = report.runs.iter().map(|r| r.round as usize + 1).max().unwrap_or(0);
-        let mut figures = Figures { report, places, values: Vec::new(), void, rounds };
+        let mut figures = Figures { report, places, values: Vec::new(), void, other, rounds };
         figures.values = figures.collect();
         figures
     }
@@ -158,7 +167,7 @@ impl<'a> Figures<'a> {
     /// To the best peer of the same round; `null` is no peer and has none.
     pub fn ratio(&self, case: usize, metric: usize, engine: usize) -> Option<Ratio> {
         let engines = &self.report.engines;
-        if engines[engine].name == NULL {
+        if engines[engine].name == NULL || self.other_class(case, engine).is_some() {
             return None;
         }
         let more = METRICS[metric].more_is_better;
@@ -166,7 +175,7 @@ impl<'a> Figures<'a> {
         let mut best_in = vec![0; engines.len()];
         for (round, own) in self.rounds(case, metric, engine).iter().enumerate() {
             let peers = (0..engines.len())
-                .filter(|&e| e != engine && engines[e].name != NULL)
+                .filter(|&e| e != engine && engines[e].name != NULL && self.other_class(case, e).is_none())
                 .filter_map(|e| Some((e, self.rounds(case, metric, e)[round]?)));
             let best = if more {
                 peers.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -186,6 +195,9 @@ impl<'a> Figures<'a> {
 
     /// How many times better `engine` is than `other`, median of the rounds in which both have a figure.
     pub fn versus(&self, case: usize, metric: usize, engine: usize, other: usize) -> Option<f64> {
+        if self.other_class(case, engine) != self.other_class(case, other) {
+            return None;
+        }
         let pairs = self.rounds(case, metric, engine).iter().zip(self.rounds(case, metric, other));
         let ratios: Vec<f64> =
             pairs.filter_map(|(a, b)| better(METRICS[metric].more_is_better, (*a)?, (*b)?)).collect();
@@ -204,6 +216,12 @@ impl<'a> Figures<'a> {
     /// Whether an engine's figures of a case are void.
     pub fn is_void(&self, case: usize, engine: usize) -> bool {
         self.void.contains(&(self.report.engines[engine].name.as_str(), self.places[case].case.name.as_str()))
+    }
+
+    /// The durability class an engine was run in, where that is not the case's.
+    pub fn other_class(&self, case: usize, engine: usize) -> Option<Durability> {
+        let key = (self.report.engines[engine].name.as_str(), self.places[case].case.name.as_str());
+        self.other.get(&key).copied()
     }
 
     /// Why an engine has no figure for a case, in a word or two.

@@ -29,6 +29,14 @@ pub fn text(report: &Report) -> String {
         }
         out.push('\n');
     }
+    let notes = words::notes(report);
+    if !notes.is_empty() {
+        out.push_str("Notes:\n\n");
+        for note in notes {
+            let _ = writeln!(out, "- {}", line(&note));
+        }
+        out.push('\n');
+    }
     let m = &report.machine;
     let _ = writeln!(
         out,
@@ -72,6 +80,7 @@ pub fn grid(out: &mut String, figures: &Figures<'_>) {
         for &e in &shown {
             let words = match (figures.median(c, ops, e), figures.ratio(c, ops, e)) {
                 (None, _) => format!("**{}**", figures.why_not(c, e)),
+                (Some(v), None) if figures.other_class(c, e).is_some() => format!("† {}", Unit::Rate.show(v)),
                 (Some(v), None) => Unit::Rate.show(v),
                 (Some(v), Some(r)) => {
                     let times = ratio(r.median);

@@ -141,6 +141,13 @@ pub const METRICS: &[Metric] = &[
         Unit::Seconds,
         |r, p| Some(r.ending.as_ref().filter(|_| is_last(r, p))?.reopen_s),
     ),
+    cost(
+        "lag_s",
+        "open loop, furthest behind",
+        "The most by which an operation began behind the moment it was due.",
+        Unit::Seconds,
+        |_, p| (p.lag_s > 0.0).then_some(p.lag_s),
+    ),
     Metric {
         name: "background_per_s",
         label: "writes in the background",

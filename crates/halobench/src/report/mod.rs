@@ -167,8 +167,10 @@ impl Report {
         for engine in self.engines.iter().filter(|e| e.missing.is_none()) {
             for case in &self.cases {
                 let runs = self.runs.iter().filter(|r| r.engine == engine.name && r.case == case.name);
-                let done = runs.filter(|r| r.error.is_none()).count();
-                if done < self.rounds as usize {
+                let (left_out, tried): (Vec<&Run>, Vec<&Run>) = runs.partition(|r| r.left_out.is_some());
+                let done = tried.iter().filter(|r| r.error.is_none()).count();
+                // What was left out on purpose is told on its own.
+                if left_out.is_empty() && done < self.rounds as usize {
                     out.push(format!("{} {}: {done} of {} rounds", engine.name, case.name, self.rounds));
                 }
             }

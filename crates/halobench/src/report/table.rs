@@ -90,6 +90,7 @@ fn ratios(out: &mut String, f: &Figures<'_>) {
                 Some(r) if r < 1.0 => format!("{} <", ratio(r).replace('×', "x")),
                 Some(r) => format!("{}  ", ratio(r).replace('×', "x")),
                 None if f.median(c, ops, e).is_none() => f.why_not(c, e).into(),
+                None if f.other_class(c, e).is_some() => "other class".into(),
                 None => "-".into(),
             });
         }

@@ -11,6 +11,10 @@ use crate::spec::{Kind, Phase};
 
 /// What a run was: the suite's name, or the case's.
 pub fn title(report: &Report) -> String {
+    if let Some(suite) = &report.suite {
+        return format!("the {suite} suite");
+    }
+    // Older files tell the suite in the command only.
     let mut args = report.command.iter();
     while let Some(arg) = args.next() {
         if arg == "--suite" {
@@ -26,6 +30,33 @@ pub fn title(report: &Report) -> String {
         [one] => one.to_string(),
         ref many => format!("{} cases", many.len()),
     }
+}
+
+/// What was left out and why, what rows were run otherwise than asked, and what else is to be known about one: a line
+/// for each engine and reason, with all cases that it is about.
+pub fn notes(report: &Report) -> Vec<String> {
+    let mut lines: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for run in &report.runs {
+        let left_out = run.left_out.iter().map(|why| format!("left out: {why}"));
+        let class = run.other_class.map(|c| {
+            format!(
+                "run in another durability class († in the grid, compared with nobody): commits survive {}",
+                survives(c)
+            )
+        });
+        for words in left_out.chain(class).chain(run.notes.iter().cloned()) {
+            let (engine, case) = (run.engine.as_str(), run.case.as_str());
+            match lines.iter_mut().find(|(e, w, _)| *e == engine && *w == words) {
+                Some((_, _, cases)) if cases.contains(&case) => {}
+                Some((_, _, cases)) => cases.push(case),
+                None => lines.push((engine, words, vec![case])),
+            }
+        }
+    }
+    lines
+        .into_iter()
+        .map(|(engine, words, cases)| format!("{engine}, {}: {words}", cases.join(", ")))
+        .collect()
 }
 
 /// What commits survive.
@@ -112,6 +143,9 @@ pub fn phase(case: &Case, p: &Phase) -> String {
     }
     if case.config.durability == Durability::Sync {
         parts.push("synced".into());
+    }
+    if let Some(limit) = case.memory_limit {
+        parts.push(format!("in {} of memory", bytes(limit)));
     }
     parts.join(" · ")
 }

@@ -121,6 +121,11 @@ await visit({ ...LAPTOP, colorScheme: 'light' }, async (page, noted) => {
     }
     assert.equal(await page.locator('.troubles li').count(), expected.troubles);
   });
+  await check('notes are beside the troubles', async () => {
+    assert.equal(await page.locator('.notes li').count(), expected.notes);
+    const daggers = before.flat().filter(t => t.startsWith('†')).length;
+    assert.equal(daggers, expected.other);
+  });
   await check('words of the report are text and never markup', async () => {
     assert.notEqual(await page.title(), 'broken');
     assert.equal(await page.locator('img').count(), 0);

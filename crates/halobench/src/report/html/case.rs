@@ -30,7 +30,7 @@ pub fn card(o: &mut String, figures: &Figures<'_>, c: usize) {
         chart(o, c, "curve", latency, "share of operations that were no slower");
     }
     if (0..figures.report.engines.len()).any(|e| figures.results(c, e).any(|(_, p)| p.series.len() > 2)) {
-        chart(o, c, "time", "Throughput over time", "each second of the median round; stalls are dips");
+        chart(o, c, "time", "Throughput over time", "of the median round; stalls are dips");
     }
     bars(o, figures, c, "CPU per operation", "of all threads, background work included", &["cpu_us_per_op"]);
     let note = "dark: when the last operation was done; light: settled";
@@ -144,7 +144,8 @@ fn bars(o: &mut String, figures: &Figures<'_>, c: usize, title: &str, note: &str
         "<figure class=\"panel\"><figcaption>{title} <small>{note}</small></figcaption><ul class=\"bars\">"
     );
     for (e, v) in rows {
-        let name = esc(&engines[e].name);
+        let other = if figures.other_class(c, e).is_some() { "† " } else { "" };
+        let name = format!("{other}{}", esc(&engines[e].name));
         let Some((dark, both, (min, max))) = v else {
             let why = if figures.median(c, 0, e).is_none() { figures.why_not(c, e) } else { "–" };
             let class = if why == "VOID" { "void" } else { "none" };

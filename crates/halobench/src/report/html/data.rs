@@ -6,6 +6,7 @@ use crate::report::groups::{Family, Group};
 use crate::report::histogram::{QUANTILES, curve_of};
 use crate::report::metrics::{METRICS, NULL, index};
 use crate::report::stats::median;
+use crate::report::words;
 use crate::spec::PhaseResult;
 use serde_json::{Value, json};
 
@@ -49,6 +50,8 @@ fn case(figures: &Figures<'_>, c: usize) -> Value {
         .clone()
         .map(|e| figures.median(c, index("ops_per_s"), e).is_none().then(|| figures.why_not(c, e)))
         .collect();
+    let other: Vec<Option<&str>> =
+        engines.clone().map(|e| figures.other_class(c, e).map(words::survives)).collect();
     let sound = |e: usize| -> Vec<(u32, &PhaseResult)> {
         if figures.is_void(c, e) { Vec::new() } else { figures.results(c, e).collect() }
     };
@@ -65,6 +68,7 @@ fn case(figures: &Figures<'_>, c: usize) -> Value {
         "batch": figures.places[c].phase.batch,
         "cells": cells,
         "why": why,
+        "other": other,
         "curves": curves,
         "time": over_time,
     })

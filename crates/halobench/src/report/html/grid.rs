@@ -80,12 +80,14 @@ pub fn section(o: &mut String, figures: &Figures<'_>, groups: &[Group]) {
         let _ = write!(o, "<td data-e=\"{e}\">{words}</td>");
     }
     o.push_str("</tr></tfoot></table></div>\n");
+    let other = figures.report.runs.iter().any(|r| r.other_class.is_some());
     let _ = writeln!(
         o,
         "<p class=\"key\"><span class=\"w3\">▲ won</span> <span class=\"even\">≈ within {:.0} %</span> <span class=\"l3\">▼ lost</span> \
-         <span>◇ the rounds disagree</span> <span class=\"void\">VOID</span> a wrong answer. \
+         <span>◇ the rounds disagree</span> <span class=\"void\">VOID</span> a wrong answer.{} \
          A ratio is the median of the ratios within each round; above 1 is better, for costs too. Darker is further from 1.</p>",
-        (EVEN - 1.0) * 100.0
+        (EVEN - 1.0) * 100.0,
+        if other { " <span>†</span> run in another durability class, compared with nobody." } else { "" }
     );
     missing(o, figures);
     o.push_str("</section>\n");
@@ -140,7 +142,8 @@ fn cell(o: &mut String, figures: &Figures<'_>, c: usize, e: usize) {
             );
         }
         None => {
-            let _ = write!(o, "<td class=\"none\"><small>{absolute}</small></td>");
+            let other = if figures.other_class(c, e).is_some() { "† " } else { "" };
+            let _ = write!(o, "<td class=\"none\"><small>{other}{absolute}</small></td>");
         }
     }
 }

@@ -124,6 +124,9 @@ fn head(o: &mut String, figures: &Figures<'_>, title: &str) {
         report.machine.threads
     );
     let _ = writeln!(o, "<p class=\"verdict\">{}</p>", esc(&words::verdict(figures)));
+    if report.interrupted {
+        put(o, "<p class=\"cut\"><strong>Interrupted</strong>: rounds, cases or engines are missing.</p>\n");
+    }
     let troubles = report.troubles();
     if !troubles.is_empty() {
         let _ = writeln!(
@@ -138,7 +141,7 @@ fn head(o: &mut String, figures: &Figures<'_>, title: &str) {
 fn navigation(o: &mut String, groups: &[super::groups::Group], scaling: bool, troubles: bool) {
     put(o, "<nav aria-label=\"Parts of this page\"><a href=\"#grid\">Grid</a>");
     if troubles {
-        put(o, "<a href=\"#troubles\">Troubles</a>");
+        put(o, "<a href=\"#troubles\">Troubles and notes</a>");
     }
     for g in groups {
         let _ = write!(o, "<a href=\"#{}\">{}</a>", g.id, g.name);

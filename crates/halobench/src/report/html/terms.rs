@@ -5,23 +5,25 @@ use crate::engine::Durability;
 use crate::report::figures::Figures;
 use crate::report::metrics::{METRICS, NULL};
 use crate::report::stats::confidence;
-use crate::report::units::{bytes, date};
+use crate::report::units::{bytes, date, duration};
 use crate::report::{Report, words};
 use std::fmt::Write;
 
 /// Whether there is anything to tell in [`troubles`].
 pub fn has_troubles(report: &Report) -> bool {
-    !report.troubles().is_empty() || !report.shortfalls().is_empty()
+    !report.troubles().is_empty() || !report.shortfalls().is_empty() || !words::notes(report).is_empty()
 }
 
 /// Wrong answers, failures, and rounds that are missing.
 pub fn troubles(o: &mut String, report: &Report) {
-    let (troubles, short) = (report.troubles(), report.shortfalls());
-    if troubles.is_empty() && short.is_empty() {
+    let (troubles, short, notes) = (report.troubles(), report.shortfalls(), words::notes(report));
+    if !has_troubles(report) {
         return;
     }
-    o.push_str(
-        "<section id=\"troubles\" aria-labelledby=\"h-troubles\"><h2 id=\"h-troubles\">Troubles</h2>\n",
+    let title = if troubles.is_empty() { "Notes" } else { "Troubles" };
+    let _ = writeln!(
+        o,
+        "<section id=\"troubles\" aria-labelledby=\"h-troubles\"><h2 id=\"h-troubles\">{title}</h2>"
     );
     if !troubles.is_empty() {
         o.push_str("<ul class=\"troubles\">");
@@ -31,6 +33,13 @@ pub fn troubles(o: &mut String, report: &Report) {
             let _ = write!(o, "<li><span class=\"{class}\">{word}</span> {}</li>", esc(&rest));
         }
         o.push_str("</ul>\n<p>One wrong answer voids all figures of that engine on that database, in all rounds.</p>\n");
+    }
+    if !notes.is_empty() {
+        o.push_str("<ul class=\"notes\">");
+        for n in &notes {
+            let _ = write!(o, "<li>{}</li>", esc(n));
+        }
+        o.push_str("</ul>\n");
     }
     if !short.is_empty() {
         let _ = write!(o, "<details><summary>Fewer rounds than asked for: {}</summary><ul>", short.len());
@@ -77,11 +86,15 @@ pub fn machine(o: &mut String, figures: &Figures<'_>) {
     let m = &report.machine;
     let load = format!("{:.2} when the run began, on {} threads", m.load, m.threads);
     let busy = m.load > m.threads as f64 / 2.0;
-    let rows = [
-        ("processor", format!("{}, {} threads", m.cpu, m.threads)),
-        ("memory", bytes(m.memory_bytes)),
+    let cores = if m.cores > 0 { format!(" on {} cores", m.cores) } else { String::new() };
+    let limit =
+        m.memory_limit_bytes.map_or_else(String::new, |n| format!(", of which {} may be used", bytes(n)));
+    let mut rows = vec![
+        ("processor", format!("{}, {} threads{cores}", m.cpu, m.threads)),
+        ("memory", bytes(m.memory_bytes) + &limit),
         ("kernel", m.kernel.clone()),
         ("file system", m.file_system.clone()),
+        ("device", m.device.clone()),
         ("frequency governor", m.governor.clone()),
         (
             "load",
@@ -89,6 +102,18 @@ pub fn machine(o: &mut String, figures: &Figures<'_>) {
         ),
         ("noise", words::noise(figures).unwrap_or_else(|| "one round: unknown".into())),
     ];
+    if m.others_share > 0.0 || m.steal_share > 0.0 {
+        let (others, stolen) = (m.others_share * 100.0, m.steal_share * 100.0);
+        rows.push(("others", format!("{others:.0} % of the processors' time went to other processes, {stolen:.0} % to other machines")));
+    }
+    if report.ended_unix_s > report.started_unix_s {
+        let took = duration((report.ended_unix_s - report.started_unix_s) as f64 * 1e9);
+        rows.push((
+            "took",
+            format!("{took}, from {} to {}", date(report.started_unix_s), date(report.ended_unix_s)),
+        ));
+    }
+    rows.retain(|(_, words)| !words.is_empty());
     o.push_str("<section id=\"machine\" aria-labelledby=\"h-machine\"><h2 id=\"h-machine\">The machine</h2>\n<dl class=\"facts\">");
     for (name, value) in rows {
         let _ = write!(o, "<div><dt>{name}</dt><dd>{}</dd></div>", esc(&value));
@@ -174,9 +199,10 @@ pub fn cases(o: &mut String, figures: &Figures<'_>) {
         "<section id=\"cases\" aria-labelledby=\"h-cases\"><h2 id=\"h-cases\">The cases</h2>\n<p class=\"lead\">Cases of one database run one behind the other on it. Terms are equal for all engines; where an engine has no such knob it keeps its own way.</p>\n",
     );
     for case in &figures.report.cases {
+        let about = if case.about.is_empty() { String::new() } else { esc(&case.about) + ". " };
         let _ = write!(
             o,
-            "<h3>{}</h3><p class=\"sub\">{}</p><ol class=\"phases\">",
+            "<h3>{}</h3><p class=\"sub\">{about}{}</p><ol class=\"phases\">",
             esc(&case.name),
             esc(&words::terms(case))
         );
