@@ -15,7 +15,7 @@ pub(crate) mod iter;
 mod multi_get;
 pub(crate) mod open;
 pub(crate) mod options;
-mod range;
+pub(crate) mod range;
 pub(crate) mod read;
 mod snapshots;
 mod stats;
@@ -214,7 +214,7 @@ impl Core {
     }
 
     /// A version, and an address at which everything below is complete in it.
-    fn view(&self) -> (Arc<core::Version>, u64) {
+    pub(crate) fn view(&self) -> (Arc<core::Version>, u64) {
         let version = self.version.load_arc();
         let before = version.tail();
         self.in_flight.wait_below(before);

@@ -25,6 +25,7 @@ use crate::tree::output::{open_table, path_of};
 use crate::tree::pacing::Pacing;
 use crate::tree::pin::Pinned;
 use crate::tree::version::Tree;
+use crate::txn::{Gate, Locks};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -115,6 +116,8 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         rotation: Mutex::new(()),
         publish: Mutex::new(()),
         snapshots: Snapshots::default(),
+        gate: Gate::default(),
+        locks: Locks::new(),
         halt: Halt::default(),
         signals: Signals::default(),
         pacing: Pacing::new(threads),
