@@ -26,7 +26,7 @@ use crate::tree::pacing::Pacing;
 use crate::tree::pin::Pinned;
 use crate::tree::policy::Busy;
 use crate::tree::version::Tree;
-use crate::txn::{Gate, Holder, Locks};
+use crate::txn::{Gate, Holder, Locks, PreparedSet};
 use crate::{Error, ErrorKind, Result};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -177,6 +177,7 @@ pub(crate) struct Core {
     pub(crate) snapshots: Snapshots,
     pub(crate) gate: Gate,
     pub(crate) locks: Locks,
+    pub(crate) prepared: PreparedSet,
     pub(crate) halt: Halt,
     pub(crate) signals: Signals,
     pub(crate) pacing: Pacing,

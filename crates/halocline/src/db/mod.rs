@@ -150,12 +150,21 @@ impl Db {
 
     /// The column family of that name, if it is there.
     pub fn find_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
-        Ok(ColumnFamily::find(self, name))
+        Ok(if family::is_own(name) { None } else { ColumnFamily::find(self, name) })
     }
 
     /// The names of the column families, `default` first, then in the order of their creation.
     pub fn column_families(&self) -> Result<Vec<String>> {
-        Ok(self.core.version.load_arc().tree.families.iter().map(|family| family.name.to_string()).collect())
+        Ok(self
+            .core
+            .version
+            .load_arc()
+            .tree
+            .families
+            .iter()
+            .filter(|family| !family::is_own(&family.name))
+            .map(|family| family.name.to_string())
+            .collect())
     }
 
     /// Drops a column family and all its data, durably; false if there is none of that name. Handles to it get errors from
@@ -234,5 +243,7 @@ impl Core {
 
 /// A name that a column family cannot have.
 fn invalid_name(name: &str) -> Error {
-    Error::invalid(format!("{name:?} cannot name a column family: a name has 1 to 1024 bytes"))
+    Error::invalid(format!(
+        "{name:?} cannot name a column family: a name has 1 to 1024 bytes, and does not begin with a zero byte"
+    ))
 }

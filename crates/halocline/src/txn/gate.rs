@@ -14,7 +14,7 @@ use crate::entry::{self, Entry};
 use crate::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::txn::locks::Holder;
-use crate::{Result, db};
+use crate::{Error, ErrorKind, Result, db};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl Gate {
     /// Whether a commit of `ops` may go on now, in its slot. `locks` are its transaction's own.
     pub(crate) fn lets_pass(&self, core: &Core, ops: &Ops<'_>, locks: Option<&Holder>) -> bool {
         if ALONE_HERE.get() {
-            return true;
+            return !touches(ops, |key| core.locks.is_prepared(key));
         }
         let word = self.word.load(SeqCst);
         word & ALONE == 0 && (word == 0 || locks.is_some() || first_held(core, ops).is_none())
@@ -83,6 +83,10 @@ impl Gate {
 
     /// Waits, in no slot, until it is worth trying again.
     pub(crate) fn wait(&self, core: &Core, ops: &Ops<'_>, locks: Option<&Holder>) -> Result<()> {
+        if ALONE_HERE.get() {
+            // It cannot wait for what others may only decide once it is done.
+            return Err(prepared());
+        }
         let mut alone = lock(&self.alone);
         while *alone {
             core.halt.check()?;
@@ -108,11 +112,39 @@ impl Gate {
         locked
     }
 
+    /// One more lock for `holder` if `take` can have it without waiting; whether it could. Others may still be writing
+    /// without knowing of it.
+    pub(crate) fn try_lock(&self, holder: &mut Holder, take: impl FnOnce(&mut Holder) -> bool) -> bool {
+        self.word.fetch_add(1, SeqCst);
+        let before = holder.count();
+        let had = take(holder);
+        if holder.count() == before {
+            self.word.fetch_sub(1, SeqCst);
+        }
+        had
+    }
+
     /// Gives up the locks that `holder` took after its first `keep`.
     pub(crate) fn unlock(&self, core: &Core, holder: &mut Holder, keep: usize) {
-        let count = holder.keys.len() - keep;
+        let before = holder.count();
         core.locks.release(holder, keep);
-        self.word.fetch_sub(count as u64, SeqCst);
+        self.word.fetch_sub((before - holder.count()) as u64, SeqCst);
+    }
+}
+
+#[cold]
+fn prepared() -> Error {
+    Error::new(
+        ErrorKind::LockTimeout,
+        "the transaction writes to keys that a prepared transaction holds until it is decided: see `Db::prepared`",
+    )
+}
+
+/// Whether `ops` has a key of which `is` holds.
+fn touches(ops: &Ops<'_>, is: impl Fn(&[u8]) -> bool) -> bool {
+    match ops {
+        Ops::One { family, key, .. } => is(db::read::InternalKey::new(*family, key).as_slice()),
+        Ops::Batch(batch) => keys(batch).any(|entry| is(entry.key)),
     }
 }
 

@@ -16,6 +16,7 @@
 
 use crate::db::Bounds;
 use crate::db::core::Version;
+use crate::db::range::contains;
 use crate::entry::{self, Prefix};
 use crate::io::checksum::key_hash;
 use crate::iter::{Prefixed, Source, Visibility};
@@ -102,6 +103,16 @@ impl Reads {
         self.keys.clear();
         self.by_hash.clear();
         self.ranges.clear();
+    }
+
+    /// The internal keys that were read.
+    pub(crate) fn all_keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.keys.iter().map(|key| self.bytes_of(key))
+    }
+
+    /// The ranges that were read.
+    pub(crate) fn all_ranges(&self) -> impl Iterator<Item = &RangeRead> {
+        self.ranges.iter().flatten()
     }
 
     fn bytes_of(&self, key: &KeyRead) -> &[u8] {
@@ -220,19 +231,6 @@ impl Reads {
         }
         Ok(())
     }
-}
-
-/// Whether a user key lies within bounds.
-fn contains((lower, upper): &Bounds, key: &[u8]) -> bool {
-    (match lower {
-        Bound::Included(b) => key >= b.as_slice(),
-        Bound::Excluded(b) => key > b.as_slice(),
-        Bound::Unbounded => true,
-    }) && (match upper {
-        Bound::Included(b) => key <= b.as_slice(),
-        Bound::Excluded(b) => key < b.as_slice(),
-        Bound::Unbounded => true,
-    })
 }
 
 /// Whether the internal key has a version in `[from, to)`.

@@ -49,6 +49,10 @@ impl<'db> Transaction<'db> {
     /// Rolls back: nothing was written. The same as dropping it.
     pub fn rollback(self) {}
 
+    pub(super) fn tx(&mut self) -> &mut Tx<'db> {
+        &mut self.tx
+    }
+
     /// Rolls back, and begins anew with the same options and memory.
     pub fn reset(&mut self) {
         self.tx.reset();

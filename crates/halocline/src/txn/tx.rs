@@ -349,7 +349,7 @@ impl<'db> Tx<'db> {
         self.saved.push(Saved {
             number: self.savepoints,
             writes: self.writes.mark(),
-            locks: self.locks.as_ref().map_or(0, |holder| holder.keys.len()),
+            locks: self.locks.as_ref().map_or(0, |holder| holder.count()),
             hooks: self.hooks.len(),
         });
         Savepoint { number: self.savepoints }
@@ -402,6 +402,37 @@ impl<'db> Tx<'db> {
         }
     }
 
+    // ---- for the first phase of a two-phase commit ----
+
+    pub(super) fn db(&self) -> &Db {
+        &self.db
+    }
+
+    pub(super) fn has_hooks(&self) -> bool {
+        !self.hooks.is_empty()
+    }
+
+    pub(super) fn writes(&self) -> &WriteSet {
+        &self.writes
+    }
+
+    pub(super) fn reads(&self) -> std::cell::Ref<'_, Reads> {
+        self.reads.borrow()
+    }
+
+    /// The locks, which are the caller's from now on.
+    pub(super) fn take_locks(&mut self) -> Holder {
+        let core = Arc::clone(self.core());
+        self.locks.take().unwrap_or_else(|| core.locks.holder())
+    }
+
+    /// Fails if anything that the commit depends on has changed up to now.
+    pub(super) fn check_now(&self) -> Result<()> {
+        let Some((since, writes)) = self.depends() else { return Ok(()) };
+        let (version, now) = self.core().view();
+        self.reads.borrow().check(&version, writes, since, now)
+    }
+
     // ---- the end ----
 
     /// Commits. Whatever comes of it, the transaction is as new afterwards.
@@ -425,11 +456,7 @@ impl<'db> Tx<'db> {
         let durability = self.options.durability.unwrap_or(core.options.durability);
         let ops = Ops::Batch(batch);
         let reads = self.reads.borrow();
-        let since = self.snapshot.get().map(Snapshot::address);
-        let written = since.filter(|_| self.options.isolation == Isolation::Snapshot);
-        let writes = written.map(|since| (&*self.writes, since));
-        let checked = since.filter(|_| !self.alone && (!reads.is_empty() || writes.is_some()));
-        let Some(since) = checked else {
+        let Some((since, writes)) = self.depends() else {
             return core.commit_if(&ops, durability, &Unchecked { locks: self.locks.as_ref() }).map(|_| ());
         };
         // Most of it before the place in the log is reserved: others wait for what is in flight.
@@ -438,6 +465,14 @@ impl<'db> Tx<'db> {
         drop(version);
         let check = Unchanged { reads: &reads, writes, from, locks: self.locks.as_ref() };
         core.commit_if(&ops, durability, &check).map(|_| ())
+    }
+
+    /// The address since which nothing it depends on may have changed, and the writes that it depends on; `None` if it
+    /// depends on nothing.
+    fn depends(&self) -> Option<(u64, Option<(&WriteSet, u64)>)> {
+        let since = self.snapshot.get().filter(|_| !self.alone)?.address();
+        let writes = (self.options.isolation == Isolation::Snapshot).then_some((&*self.writes, since));
+        (writes.is_some() || !self.reads.borrow().is_empty()).then_some((since, writes))
     }
 
     /// Rolls back: nothing was written. The memory is kept.

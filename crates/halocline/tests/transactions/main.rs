@@ -3,6 +3,7 @@
 mod anomalies;
 mod locks;
 mod own_writes;
+mod prepared;
 mod serializable;
 mod threads;
 
