@@ -98,6 +98,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) kind: Kind,
     /// The internal key.
     pub(crate) key: &'a [u8],
+    /// The value; empty for a deletion.
+    pub(crate) value: &'a [u8],
     /// Bytes of the whole entry.
     pub(crate) len: usize,
 }
@@ -189,7 +191,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Entry<'_>> {
     if end > bytes.len() {
         return None;
     }
-    Some(Entry { kind, key: bytes.get(at..key_end)?, len: end })
+    Some(Entry { kind, key: bytes.get(at..key_end)?, value: bytes.get(key_end..end)?, len: end })
 }
 
 #[cfg(test)]

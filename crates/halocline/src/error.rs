@@ -32,6 +32,12 @@ pub enum ErrorKind {
     Missing,
     /// The database was closed.
     Closed,
+    /// Something a transaction relies on was changed by another commit: nothing of it was written; run it again.
+    Conflict,
+    /// Transactions wait for each other's locks in a circle; this one has to give way: roll it back and run it again.
+    Deadlock,
+    /// A lock was not to be had in time. The transaction goes on.
+    LockTimeout,
 }
 
 /// An error of the engine. `Display` is written for people.

@@ -30,6 +30,7 @@ mod memtable;
 mod sync;
 mod table;
 mod tree;
+mod txn;
 mod value;
 
 /// What the benchmarks measure of the inside. Not part of the interface: it changes without notice.
@@ -45,6 +46,7 @@ pub use db::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use key::Key;
+pub use txn::{Isolation, LockMode, Savepoint, Transaction, Tx, TxIter, TxOptions};
 pub use value::Value;
 
 /// The README's program is compiled and run with the documentation tests.

@@ -78,6 +78,20 @@ impl WriteBatch {
         self.add(Kind::Delete, Prefix::of(family.id()), key.as_ref(), &[]);
     }
 
+    /// A batch of entries that were encoded by another one.
+    pub(crate) fn of_entries(mut entries: &[u8]) -> Result<WriteBatch> {
+        let mut batch = WriteBatch { bytes: entries.to_vec(), ..WriteBatch::default() };
+        let mut start = 0;
+        while let Some(entry) = entry::decode(entries) {
+            batch.starts.push(start);
+            let prefix = Prefix::split(entry.key).map_or(0, |(_, key)| entry.key.len() - key.len());
+            batch.payload += (entry.key.len() - prefix + entry.value.len()) as u64;
+            start += entry.len as u32;
+            entries = &entries[entry.len..];
+        }
+        if entries.is_empty() { Ok(batch) } else { Err(Error::invalid("the entries are not whole")) }
+    }
+
     fn touch(&mut self, family: &ColumnFamily) {
         if family.id() != 0 && !self.families.iter().any(|f| f.same(family)) {
             self.families.push(family.weak());

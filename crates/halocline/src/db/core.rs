@@ -26,6 +26,7 @@ use crate::tree::pacing::Pacing;
 use crate::tree::pin::Pinned;
 use crate::tree::policy::Busy;
 use crate::tree::version::Tree;
+use crate::txn::{Gate, Holder, Locks, PreparedSet};
 use crate::{Error, ErrorKind, Result};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -174,6 +175,9 @@ pub(crate) struct Core {
     pub(crate) rotation: Mutex<()>,
     pub(crate) publish: Mutex<()>,
     pub(crate) snapshots: Snapshots,
+    pub(crate) gate: Gate,
+    pub(crate) locks: Locks,
+    pub(crate) prepared: PreparedSet,
     pub(crate) halt: Halt,
     pub(crate) signals: Signals,
     pub(crate) pacing: Pacing,
@@ -199,14 +203,52 @@ pub(crate) enum Ops<'a> {
 /// Sealed memtables that may wait for their flush before writers have to.
 pub(crate) const MAX_SEALED: usize = 3;
 
+/// What must hold of everything before a commit for it to take place.
+pub(crate) trait Check {
+    /// False if there is nothing to check: the commit then waits for nobody.
+    const CHECKS: bool;
+    /// Fails if a commit at address `lsn` may not take place. Everything below `lsn` is complete, and in `version`.
+    fn check(&self, core: &Core, version: &Version, lsn: u64) -> Result<()>;
+    /// The locks of the transaction that commits.
+    fn locks(&self) -> Option<&Holder> {
+        None
+    }
+}
+
+/// A commit that takes place whatever was before it.
+pub(crate) struct Always;
+
+impl Check for Always {
+    const CHECKS: bool = false;
+    #[inline]
+    fn check(&self, _core: &Core, _version: &Version, _lsn: u64) -> Result<()> {
+        Ok(())
+    }
+}
+
 thread_local! {
     /// The addresses of a batch's entries, to be handed to the memtable.
     static OFFSETS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Core {
-    /// Commits `ops`, whole or not at all. The one write path.
+    /// Commits `ops`, whole or not at all.
     pub(crate) fn commit(&self, ops: &Ops<'_>, durability: Durability) -> Result<()> {
+        self.commit_if(ops, durability, &Always).map(|_| ())
+    }
+
+    /// Commits `ops`, whole or not at all, if `check` agrees. The one write path. Returns the commit's address, or 0 if
+    /// there was nothing to write.
+    ///
+    /// A commit that is checked is ordered first, by its reservation, and judged then, when everything before it is
+    /// complete. So a check sees exactly what the commit comes after, and plain commits pay nothing for those that are
+    /// checked. One that is refused leaves a pad in the log.
+    pub(crate) fn commit_if<C: Check>(
+        &self,
+        ops: &Ops<'_>,
+        durability: Durability,
+        check: &C,
+    ) -> Result<u64> {
         if self.options.read_only {
             return Err(Error::new(
                 ErrorKind::ReadOnly,
@@ -225,19 +267,38 @@ impl Core {
                     return Err(e.clone());
                 }
                 if batch.is_empty() {
-                    return Ok(());
+                    return Ok(0);
                 }
                 (batch.bytes.len(), batch.payload)
             }
         };
         let len = record::data_len(body as u64);
         self.pacing.before_commit(self, len)?;
-        let end = loop {
+        let lsn = loop {
             let version = self.version.pin();
             let mem = &version.active;
             let entered = self.in_flight.enter(mem.segment.position());
+            if self.gate.is_shut() && !self.gate.lets_pass(self, ops, check.locks()) {
+                drop((entered, version));
+                self.gate.wait(self, ops, check.locks())?;
+                continue;
+            }
             match mem.segment.reserve(len) {
-                Ok(at) => break self.apply(mem, ops, at, len, body).map(|lsn| lsn + len)?,
+                Ok(at) => {
+                    if C::CHECKS {
+                        let lsn = mem.segment.base() + at;
+                        // Those that are checked too wait for each other in the order of their addresses.
+                        entered.raise(lsn);
+                        self.in_flight.wait_below(lsn);
+                        if let Err(e) = check.check(self, &version, lsn) {
+                            // SAFETY: `at` is this thread's reservation of `len` bytes, not filled.
+                            let given_up = unsafe { mem.segment.abandon(at, len) };
+                            given_up.inspect_err(|e| self.halt.stop(e.clone()))?;
+                            return Err(e);
+                        }
+                    }
+                    break self.apply(mem, ops, at, len, body)?;
+                }
                 Err(full) => {
                     let mem = Arc::clone(mem);
                     // In flight until it is sealed: a close waits for that.
@@ -250,10 +311,11 @@ impl Core {
         self.counters.user_bytes.add(payload);
         let rank = durability.rank().max(self.options.durability.rank());
         match (self.backing, rank) {
-            (_, 0) | (Backing::Mapped | Backing::Written, 1) => Ok(()),
-            (Backing::Anonymous, _) => self.flush(),
-            _ => self.wait_durable(end),
+            (_, 0) | (Backing::Mapped | Backing::Written, 1) => {}
+            (Backing::Anonymous, _) => self.flush()?,
+            _ => self.wait_durable(lsn + len)?,
         }
+        Ok(lsn)
     }
 
     /// Writes the record into its room and its entries into the memtable.

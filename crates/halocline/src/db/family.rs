@@ -52,12 +52,17 @@ impl ColumnFamily {
     }
 
     pub(super) fn create(db: &Db, name: &str) -> Result<ColumnFamily> {
+        if name.is_empty() || name.len() > MAX_NAME || is_own(name) {
+            return Err(invalid_name(name));
+        }
+        Self::own(db, name)
+    }
+
+    /// As `create`, of any name: those that begin with a zero byte are the engine's own.
+    pub(crate) fn own(db: &Db, name: &str) -> Result<ColumnFamily> {
         let core = &db.core;
         if let Some(found) = Self::find(db, name) {
             return Ok(found);
-        }
-        if name.is_empty() || name.len() > MAX_NAME {
-            return Err(invalid_name(name));
         }
         if core.options.read_only {
             let message =
@@ -169,6 +174,11 @@ impl fmt::Debug for ColumnFamily {
     }
 }
 
+/// Whether a column family of that name is the engine's own, and not shown to users.
+pub(super) fn is_own(name: &str) -> bool {
+    name.starts_with('\0')
+}
+
 /// Drops the family of that name; false if there is none.
 pub(super) fn drop_family(core: &Arc<Core>, name: &str) -> Result<bool> {
     if core.options.read_only {
@@ -177,7 +187,7 @@ pub(super) fn drop_family(core: &Arc<Core>, name: &str) -> Result<bool> {
     core.halt.check()?;
     let mut manifest = lock(&core.manifest);
     let version = core.version.load_arc();
-    let Some(family) = version.tree.family_named(name) else { return Ok(false) };
+    let Some(family) = version.tree.family_named(name).filter(|_| !is_own(name)) else { return Ok(false) };
     if family.id == 0 {
         return Err(Error::invalid("the default column family cannot be dropped"));
     }

@@ -9,6 +9,7 @@ use crate::memtable::MemCursor;
 use crate::sync::Arc;
 use crate::table::{Table, TableCursor};
 use crate::tree::run::Run;
+use crate::txn::{WriteCursor, WriteSet};
 use crate::{Error, Key, Result, Value};
 use std::fmt;
 
@@ -41,6 +42,8 @@ impl Tables for RunTables {
 )]
 pub(crate) enum AnySource {
     Memtable(Prefixed<MemCursor>),
+    /// What a transaction has written itself.
+    Writes(Prefixed<WriteCursor>),
     Run(Concat<RunTables>),
 }
 
@@ -49,6 +52,7 @@ macro_rules! each {
         match $self {
             AnySource::Memtable($source) => $call,
             AnySource::Run($source) => $call,
+            AnySource::Writes($source) => $call,
         }
     };
 }
@@ -126,9 +130,24 @@ pub struct Cursor {
 
 impl Cursor {
     pub(crate) fn new(version: &Arc<Version>, family: u32, before: u64, bounds: &Bounds) -> Result<Cursor> {
+        Cursor::over(version, family, before, bounds, None)
+    }
+
+    /// As `new`, under a transaction's own writes.
+    fn over(
+        version: &Arc<Version>,
+        family: u32,
+        before: u64,
+        bounds: &Bounds,
+        writes: Option<&Arc<WriteSet>>,
+    ) -> Result<Cursor> {
         let visibility = Visibility::Before(before);
         let tree = version.tree.family(family).ok_or_else(|| dropped(family))?;
-        let mut sources = Vec::with_capacity(2 + version.sealed.len() + tree.runs.len());
+        let mut sources = Vec::with_capacity(3 + version.sealed.len() + tree.runs.len());
+        if let Some(writes) = writes {
+            let cursor = WriteCursor::new(Arc::clone(writes));
+            sources.push(AnySource::Writes(Prefixed::new(cursor, Prefix::of(family))));
+        }
         for mem in std::iter::once(&version.active).chain(&version.sealed) {
             if !mem.memtable.is_empty() && mem.segment.base() < before {
                 let cursor = mem.memtable.cursor(visibility);
@@ -227,15 +246,26 @@ struct Ends {
     family: u32,
     before: u64,
     bounds: Bounds,
+    writes: Option<Arc<WriteSet>>,
     front: Option<Cursor>,
     back: Option<Cursor>,
 }
 
 impl Iter {
     pub(crate) fn new(version: Arc<Version>, family: u32, before: u64, bounds: Bounds) -> Iter {
-        Iter {
-            state: State::Ready(Box::new(Ends { version, family, before, bounds, front: None, back: None })),
-        }
+        Iter::over(version, family, before, bounds, None)
+    }
+
+    /// As `new`, under a transaction's own writes.
+    pub(crate) fn over(
+        version: Arc<Version>,
+        family: u32,
+        before: u64,
+        bounds: Bounds,
+        writes: Option<Arc<WriteSet>>,
+    ) -> Iter {
+        let ends = Ends { version, family, before, bounds, writes, front: None, back: None };
+        Iter { state: State::Ready(Box::new(ends)) }
     }
 
     pub(crate) fn failed(error: Error) -> Iter {
@@ -270,7 +300,13 @@ impl Ends {
             Some(cursor) if front => cursor.next()?,
             Some(cursor) => cursor.prev()?,
             None => {
-                let cursor = near.insert(Cursor::new(&self.version, self.family, self.before, &self.bounds)?);
+                let cursor = near.insert(Cursor::over(
+                    &self.version,
+                    self.family,
+                    self.before,
+                    &self.bounds,
+                    self.writes.as_ref(),
+                )?);
                 if front { cursor.seek_first()? } else { cursor.seek_last()? }
             }
         }

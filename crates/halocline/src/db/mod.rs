@@ -15,7 +15,7 @@ pub(crate) mod iter;
 mod multi_get;
 pub(crate) mod open;
 pub(crate) mod options;
-mod range;
+pub(crate) mod range;
 pub(crate) mod read;
 mod snapshots;
 mod stats;
@@ -150,12 +150,21 @@ impl Db {
 
     /// The column family of that name, if it is there.
     pub fn find_column_family(&self, name: &str) -> Result<Option<ColumnFamily>> {
-        Ok(ColumnFamily::find(self, name))
+        Ok(if family::is_own(name) { None } else { ColumnFamily::find(self, name) })
     }
 
     /// The names of the column families, `default` first, then in the order of their creation.
     pub fn column_families(&self) -> Result<Vec<String>> {
-        Ok(self.core.version.load_arc().tree.families.iter().map(|family| family.name.to_string()).collect())
+        Ok(self
+            .core
+            .version
+            .load_arc()
+            .tree
+            .families
+            .iter()
+            .filter(|family| !family::is_own(&family.name))
+            .map(|family| family.name.to_string())
+            .collect())
     }
 
     /// Drops a column family and all its data, durably; false if there is none of that name. Handles to it get errors from
@@ -214,7 +223,7 @@ impl Core {
     }
 
     /// A version, and an address at which everything below is complete in it.
-    fn view(&self) -> (Arc<core::Version>, u64) {
+    pub(crate) fn view(&self) -> (Arc<core::Version>, u64) {
         let version = self.version.load_arc();
         let before = version.tail();
         self.in_flight.wait_below(before);
@@ -234,5 +243,7 @@ impl Core {
 
 /// A name that a column family cannot have.
 fn invalid_name(name: &str) -> Error {
-    Error::invalid(format!("{name:?} cannot name a column family: a name has 1 to 1024 bytes"))
+    Error::invalid(format!(
+        "{name:?} cannot name a column family: a name has 1 to 1024 bytes, and does not begin with a zero byte"
+    ))
 }

@@ -25,6 +25,7 @@ use crate::tree::output::{open_table, path_of};
 use crate::tree::pacing::Pacing;
 use crate::tree::pin::Pinned;
 use crate::tree::version::Tree;
+use crate::txn::{Gate, Locks, PreparedSet, recover_prepared};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -37,6 +38,7 @@ pub(crate) fn open(options: Options, dir: &Path) -> Result<Db> {
     let core = Arc::new(open_core(options, dir)?);
     let mut threads = Vec::new();
     let started = if core.options.read_only { Ok(()) } else { background::start(&core, &mut threads) };
+    let started = started.and_then(|()| recover_prepared(&core));
     // If only some threads could be started, dropping the handle ends them.
     let db = Db::new(Arc::clone(&core), Arc::new(Handle::new(core, threads)));
     started.map(|()| db)
@@ -115,6 +117,9 @@ pub(crate) fn open_core(options: Options, dir: &Path) -> Result<Core> {
         rotation: Mutex::new(()),
         publish: Mutex::new(()),
         snapshots: Snapshots::default(),
+        gate: Gate::default(),
+        locks: Locks::new(),
+        prepared: PreparedSet::default(),
         halt: Halt::default(),
         signals: Signals::default(),
         pacing: Pacing::new(threads),

@@ -47,6 +47,19 @@ pub(crate) fn owned(range: &impl KeyRange) -> Bounds {
     (lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec))
 }
 
+/// Whether a key lies within bounds.
+pub(crate) fn contains((lower, upper): &Bounds, key: &[u8]) -> bool {
+    (match lower {
+        Included(b) => key >= b.as_slice(),
+        Excluded(b) => key > b.as_slice(),
+        Unbounded => true,
+    }) && (match upper {
+        Included(b) => key <= b.as_slice(),
+        Excluded(b) => key < b.as_slice(),
+        Unbounded => true,
+    })
+}
+
 /// The bounds of all keys that begin with `prefix`.
 pub(crate) fn of_prefix(prefix: &[u8]) -> Bounds {
     let mut end = prefix.to_vec();

@@ -80,6 +80,11 @@ impl Snapshot {
         Snapshot { held: Arc::new(Held { core: Arc::clone(core), address }) }
     }
 
+    /// The address below which it sees everything.
+    pub(crate) fn address(&self) -> u64 {
+        self.held.address
+    }
+
     fn version(&self) -> Arc<Version> {
         self.held.core.version.load_arc()
     }

@@ -312,6 +312,46 @@ impl Segment {
         Ok(lsn)
     }
 
+    /// Gives a reserved room up: a pad, which replay and verification pass over.
+    ///
+    /// # Safety
+    /// As for `fill`.
+    pub(crate) unsafe fn abandon(&self, at: u64, len: u64) -> Result<()> {
+        // SAFETY: the room is this thread's alone by the caller's promise.
+        let room = unsafe { self.raw().memory.slice_mut(at as usize, len as usize) };
+        record::finish(room, RecordKind::Pad, self.header.base + at, self.header.nonce, 0);
+        // All of it: the file must be what the memory is when the segment is sealed.
+        self.write_through(at, room)
+    }
+
+    /// Calls `f` with the address and the entries of every commit in `[from, to)`, addresses within this segment at which records begin.
+    /// All of these records must be complete.
+    pub(crate) fn each_commit(
+        &self,
+        from: u64,
+        to: u64,
+        mut f: impl FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut at, end) = (from - self.header.base, to - self.header.base);
+        while at < end {
+            // SAFETY: the records are complete by the caller's promise: their bytes are final.
+            let bytes = unsafe { self.raw().memory.slice(at as usize, (end - at) as usize) };
+            let Some(found) = record::read(bytes, self.header.base + at, self.header.nonce) else {
+                return Err(Error::corruption(
+                    &self.raw().path,
+                    at,
+                    "a log record in memory does not match its checksum: the memory was overwritten by something outside \
+                     the engine; reopen the database to recover from the log file",
+                ));
+            };
+            if found.kind == RecordKind::Data {
+                f(self.header.base + at, found.body)?;
+            }
+            at += found.len as u64;
+        }
+        Ok(())
+    }
+
     fn write_through(&self, at: u64, bytes: &[u8]) -> Result<()> {
         match (self.raw().backing, &self.raw().file) {
             (Backing::Written, Some(file)) => file

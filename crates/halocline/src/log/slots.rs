@@ -25,6 +25,14 @@ pub(crate) struct Entered<'a> {
     slot: &'a AtomicU64,
 }
 
+impl Entered<'_> {
+    /// Tells the address that was reserved, in place of the bound that was entered with. A committer that waits for
+    /// everything below its own address must: two that waited for each other's bounds would wait for ever.
+    pub(crate) fn raise(&self, address: u64) {
+        self.slot.store(address, SeqCst);
+    }
+}
+
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -50,6 +58,17 @@ impl InFlight {
                 }
             }
             backoff.wait();
+        }
+    }
+
+    /// Waits until everyone who is in a slot now has left it.
+    pub(crate) fn wait_all_left(&self) {
+        for slot in &self.slots {
+            let mut backoff = Backoff::default();
+            let bound = slot.0.load(SeqCst);
+            while bound != IDLE && slot.0.load(SeqCst) == bound {
+                backoff.wait();
+            }
         }
     }
 
