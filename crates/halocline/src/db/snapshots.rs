@@ -10,34 +10,37 @@ use super::iter::Iter;
 use super::range::{self, KeyRange};
 use crate::sync::{Arc, Mutex};
 use crate::{Result, Value};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// The addresses of live snapshots, and how many share each.
 #[derive(Default)]
 pub(crate) struct Snapshots {
-    live: Mutex<BTreeMap<u64, usize>>,
+    /// Ascending: a new one nearly always goes to the end.
+    live: Mutex<Vec<(u64, usize)>>,
 }
 
 impl Snapshots {
     /// All addresses, ascending.
     pub(crate) fn list(&self) -> Vec<u64> {
-        lock(&self.live).keys().copied().collect()
+        lock(&self.live).iter().map(|&(address, _)| address).collect()
     }
 
     fn take(&self, address: impl FnOnce() -> u64) -> u64 {
         let mut live = lock(&self.live);
         let address = address();
-        *live.entry(address).or_default() += 1;
+        match live.binary_search_by_key(&address, |&(address, _)| address) {
+            Ok(at) => live[at].1 += 1,
+            Err(at) => live.insert(at, (address, 1)),
+        }
         address
     }
 
     fn release(&self, address: u64) {
         let mut live = lock(&self.live);
-        if let Some(count) = live.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                live.remove(&address);
+        if let Ok(at) = live.binary_search_by_key(&address, |&(address, _)| address) {
+            live[at].1 -= 1;
+            if live[at].1 == 0 {
+                live.remove(at);
             }
         }
     }

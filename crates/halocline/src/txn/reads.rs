@@ -30,6 +30,9 @@ use std::ops::Bound;
 /// about as much as passing over that many bytes of entries.
 const BYTES_PER_READ: u64 = 128;
 
+/// So many keys are compared one by one.
+const FEW: usize = 8;
+
 /// Hashes are keys here: they are spread already.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AsIs(u64);
@@ -68,8 +71,10 @@ pub(crate) struct Reads {
     /// Internal keys, back to back.
     bytes: Vec<u8>,
     keys: Vec<KeyRead>,
-    /// Where a key of that hash is among `keys`.
+    /// Where a key of that hash is among `keys`; filled once they are more than [`FEW`].
     by_hash: HashMap<u64, usize, BuildHasherDefault<AsIs>>,
+    /// Two keys have one hash: they are looked up one by one.
+    collided: bool,
     /// `None` where an iterator was made and never moved.
     ranges: Vec<Option<RangeRead>>,
 }
@@ -97,11 +102,17 @@ impl Reads {
         self.keys.is_empty() && self.ranges.is_empty()
     }
 
+    /// Bytes of memory held, roughly.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.by_hash.capacity() * 24
+    }
+
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.keys.clear();
         self.by_hash.clear();
+        self.collided = false;
         self.ranges.clear();
     }
 
@@ -121,15 +132,27 @@ impl Reads {
 
     /// Notes that the internal key was read, and must not change from `since` on. The first reading of a key counts.
     pub(crate) fn key(&mut self, internal: &[u8], since: u64) {
-        let hash = key_hash(internal);
-        match self.by_hash.get(&hash) {
-            Some(&at) if self.bytes_of(&self.keys[at]) == internal => return,
-            // Two keys of one hash: the second is only found by looking keys up one by one.
-            Some(_) => {}
-            None => drop(self.by_hash.insert(hash, self.keys.len())),
+        if self.find(internal).is_some() {
+            return;
         }
         self.keys.push(KeyRead { start: self.bytes.len(), len: internal.len(), since });
         self.bytes.extend_from_slice(internal);
+        if self.keys.len() > FEW {
+            let first = if self.by_hash.is_empty() { 0 } else { self.keys.len() - 1 };
+            for at in first..self.keys.len() {
+                let hash = key_hash(self.bytes_of(&self.keys[at]));
+                self.collided |= self.by_hash.insert(hash, at).is_some();
+            }
+        }
+    }
+
+    /// Where the internal key is among those that were read; exact unless two have `collided`.
+    fn find(&self, internal: &[u8]) -> Option<usize> {
+        if self.by_hash.is_empty() {
+            return self.keys.iter().position(|key| self.bytes_of(key) == internal);
+        }
+        let at = *self.by_hash.get(&key_hash(internal))?;
+        (self.bytes_of(&self.keys[at]) == internal).then_some(at)
     }
 
     /// Notes that a range was asked for; its number, for [`narrow`](Reads::narrow).
@@ -163,7 +186,7 @@ impl Reads {
         }
         let reads =
             (self.keys.len() + self.ranges.len() * 16 + writes.map_or(0, |(set, _)| set.len())) as u64;
-        if to - from <= reads * BYTES_PER_READ && self.by_hash.len() == self.keys.len() {
+        if to - from <= reads * BYTES_PER_READ && !self.collided {
             // The window must lie in one segment.
             let mems = std::iter::once(&version.active).chain(&version.sealed);
             let window = mems.into_iter().find(|m| {
@@ -181,10 +204,7 @@ impl Reads {
         let mut rest = body;
         while let Some(entry) = entry::decode(rest) {
             rest = &rest[entry.len..];
-            if let Some(&n) = self.by_hash.get(&key_hash(entry.key))
-                && at >= self.keys[n].since
-                && self.bytes_of(&self.keys[n]) == entry.key
-            {
+            if self.find(entry.key).is_some_and(|n| at >= self.keys[n].since) {
                 return Err(conflict(entry.key, READ));
             }
             if let Some((family, key)) = Prefix::split(entry.key)

@@ -11,7 +11,7 @@ use crate::db::{Bounds, Iter, range};
 use crate::entry::Kind;
 use crate::sync::Arc;
 use crate::{ColumnFamily, Db, Error, ErrorKind, KeyRange, Result, Snapshot, Value, WriteBatch};
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 
 /// The database of a transaction.
@@ -71,14 +71,25 @@ pub struct Tx<'db> {
     pub(super) alone: bool,
 }
 
+/// The memory of a thread's last transaction, for its next one.
+type Spare = (Arc<WriteSet>, Reads);
+
+/// A spare holds on to at most so many bytes of writes.
+const SPARE_BYTES: usize = 256 << 10;
+
+thread_local! {
+    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
+}
+
 impl<'db> Tx<'db> {
     pub(super) fn new(db: Of<'db>, options: TxOptions) -> Tx<'db> {
+        let (writes, reads) = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
         Tx {
             db,
             options,
             snapshot: OnceCell::new(),
-            writes: Arc::default(),
-            reads: RefCell::default(),
+            writes,
+            reads: RefCell::new(reads),
             locks: None,
             saved: Vec::new(),
             savepoints: 0,
@@ -396,9 +407,9 @@ impl<'db> Tx<'db> {
     }
 
     fn unlock(&mut self, keep: usize) {
-        let core = Arc::clone(self.core());
         if let Some(holder) = &mut self.locks {
-            core.gate.unlock(&core, holder, keep);
+            let core = &self.db.core;
+            core.gate.unlock(core, holder, keep);
         }
     }
 
@@ -460,9 +471,13 @@ impl<'db> Tx<'db> {
             return core.commit_if(&ops, durability, &Unchecked { locks: self.locks.as_ref() }).map(|_| ());
         };
         // Most of it before the place in the log is reserved: others wait for what is in flight.
-        let (version, from) = core.view();
-        reads.check(&version, writes, since, from)?;
-        drop(version);
+        let from = if core.version.pin().tail() == since {
+            since
+        } else {
+            let (version, from) = core.view();
+            reads.check(&version, writes, since, from)?;
+            from
+        };
         let check = Unchanged { reads: &reads, writes, from, locks: self.locks.as_ref() };
         core.commit_if(&ops, durability, &check).map(|_| ())
     }
@@ -490,6 +505,16 @@ impl<'db> Tx<'db> {
 impl Drop for Tx<'_> {
     fn drop(&mut self) {
         self.unlock(0);
+        let (mut writes, mut reads) = (std::mem::take(&mut self.writes), self.reads.take());
+        if writes.capacity() > SPARE_BYTES || reads.capacity() > SPARE_BYTES {
+            return;
+        }
+        // Not if an iterator was forgotten, which holds on to it.
+        if let Some(set) = Arc::get_mut(&mut writes) {
+            set.clear();
+            reads.clear();
+            let _ = SPARE.try_with(|spare| spare.set(Some((writes, reads))));
+        }
     }
 }
 
@@ -529,6 +554,9 @@ impl Check for Unchanged<'_> {
     const CHECKS: bool = true;
     fn check(&self, _core: &Core, version: &Version, lsn: u64) -> Result<()> {
         self.reads.check(version, self.writes, self.from, lsn)
+    }
+    fn complete_below(&self) -> u64 {
+        self.from
     }
     fn locks(&self) -> Option<&Holder> {
         self.locks

@@ -26,6 +26,8 @@ pub(crate) struct WriteSet {
     replaced: Vec<u32>,
     /// The newest entry of each key, by key; no chunk is empty.
     chunks: Vec<Vec<u32>>,
+    /// A chunk's memory, for the next first chunk.
+    spare: Vec<u32>,
 }
 
 /// A place in the index: the chunk, and the position in it.
@@ -56,6 +58,11 @@ impl WriteSet {
     /// Whether nothing was written.
     pub(crate) fn is_empty(&self) -> bool {
         self.batch.is_empty()
+    }
+
+    /// Bytes of memory held, roughly.
+    pub(crate) fn capacity(&self) -> usize {
+        self.batch.bytes.capacity() + self.batch.starts.capacity() * 8
     }
 
     /// Bytes of the encoded writes.
@@ -95,7 +102,9 @@ impl WriteSet {
 
     fn insert(&mut self, Place { chunk, at }: Place, n: u32) {
         let Some(entries) = self.chunks.get_mut(chunk) else {
-            self.chunks.push(vec![n]);
+            let mut first = std::mem::take(&mut self.spare);
+            first.push(n);
+            self.chunks.push(first);
             return;
         };
         if entries.len() == CHUNK {
@@ -174,7 +183,11 @@ impl WriteSet {
     pub(crate) fn clear(&mut self) {
         self.batch.clear();
         self.replaced.clear();
-        self.chunks.clear();
+        self.chunks.truncate(1);
+        if let Some(mut first) = self.chunks.pop() {
+            first.clear();
+            self.spare = first;
+        }
     }
 }
 

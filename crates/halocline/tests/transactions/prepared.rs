@@ -47,9 +47,7 @@ fn holds(db: &Db, plainly: bool) {
         assert!(blocked(family.put(b"ab", b"phantom")));
         assert!(blocked(db.update(|tx| tx.put_cf(&family, b"x", b"other"))));
     }
-    let quick = || {
-        db.begin(TxOptions::new().pessimistic().lock_timeout(std::time::Duration::from_millis(1)))
-    };
+    let quick = || db.begin(TxOptions::new().pessimistic().lock_timeout(std::time::Duration::from_millis(1)));
     assert!(blocked(quick().put(b"written", b"other")));
     assert!(blocked(quick().put(b"read", b"other")));
     assert!(blocked(quick().put_cf(&family, b"ab", b"phantom")));
@@ -104,7 +102,10 @@ fn a_prepared_transaction_outlives_kills_and_power_loss() {
                 for db in [&db, &on(&disk)] {
                     assert_eq!(committed(db), decide);
                     assert!(db.prepared().is_empty());
-                    assert_eq!(db.commit_prepared("name", Durability::Process).unwrap_err().kind(), ErrorKind::Missing);
+                    assert_eq!(
+                        db.commit_prepared("name", Durability::Process).unwrap_err().kind(),
+                        ErrorKind::Missing
+                    );
                     db.put(b"read", b"1").unwrap();
                     db.put(b"written", b"1").unwrap();
                 }
