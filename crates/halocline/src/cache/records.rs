@@ -43,6 +43,13 @@
 //! record not cached is no harm. Nobody ever waits. A reader writes nothing but a hit bit that is not set yet (which
 //! may be lost, or hit a neighbour: it is a hint), and its thread's counters.
 //!
+//! # Size
+//!
+//! The cache begins with 2 MiB and doubles when a quarter of its sets have run out of room, up to its budget: a small
+//! database, or a small set of hot keys, costs a small cache, and no reader has to wait for the kernel to zero 64 MiB of
+//! huge pages. A key's set is the low bits of its place among all sets; with each doubling half of the records are in another
+//! set from then on, where they are not looked for: they are missed once, and displaced where they lie.
+//!
 //! # Admission
 //!
 //! While a set has room, everything is admitted; then one offer in eight, at random: a key must be hot to get in, and a scan
@@ -60,7 +67,7 @@ use crate::Value;
 #[cfg(not(shuttle))]
 use crate::io::Mapping;
 use crate::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
@@ -82,6 +89,8 @@ const LARGEST: usize = (SET - FIRST) / 2;
 const SMALLEST: usize = 4;
 /// Memory is counted as used in portions of this: a huge page, which is what the kernel may give.
 const PORTION: usize = 2 << 20;
+/// Sets to begin with: as many as lie in a portion.
+const AT_FIRST: usize = PORTION / (SET * 8);
 /// One offer in this many displaces another record.
 const ADMIT: u32 = 8;
 /// Lookups after which a thread tells of them.
@@ -161,6 +170,10 @@ pub(crate) struct RecordStats {
 pub(crate) struct Records {
     words: Words,
     sets: usize,
+    /// Sets that are used: a power of two, or all.
+    in_use: AtomicUsize,
+    /// Offers that found no room since there are so many.
+    crowded: AtomicUsize,
     /// Epochs to stand aside for; 0 while the cache is used.
     aside: AtomicU32,
     /// Portions of the memory that were written to.
@@ -191,6 +204,8 @@ impl Records {
         Some(Records {
             words: Words::new(sets * SET)?,
             sets,
+            in_use: AtomicUsize::new(sets.min(AT_FIRST)),
+            crowded: AtomicUsize::new(0),
             aside: AtomicU32::new(0),
             touched: (0..(sets * SET * 8).div_ceil(PORTION)).map(|_| AtomicBool::new(false)).collect(),
             epoch: Padded::default(),
@@ -210,7 +225,11 @@ impl Records {
         }
         let hash = key_hash() ^ u64::from(family).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         // The set comes from the upper bits, the fingerprint from the lower.
-        let set = ((u128::from(hash) * self.sets as u128) >> 64) as usize;
+        let mut set = ((u128::from(hash) * self.sets as u128) >> 64) as usize;
+        let in_use = self.in_use.load(Relaxed);
+        if in_use < self.sets {
+            set &= in_use - 1;
+        }
         prefetch(&self.words.all()[set * SET]);
         Some(Place { set, fingerprint: (hash as u16).max(1), family })
     }
@@ -327,6 +346,7 @@ impl Records {
         if known.is_none() && !one_in(ADMIT) {
             return None;
         }
+        self.note_crowded();
         // Twice round takes everything out.
         for _ in 0..2 * EXTENTS {
             let at = directory.hand;
@@ -346,6 +366,16 @@ impl Records {
             }
         }
         None
+    }
+
+    /// A set had no room for what is admitted: when that has happened often enough, more sets are used.
+    fn note_crowded(&self) {
+        let in_use = self.in_use.load(Relaxed);
+        if in_use < self.sets && self.crowded.fetch_add(1, Relaxed) >= in_use / 4 {
+            self.crowded.store(0, Relaxed);
+            // Whoever comes second finds it done.
+            let _ = self.in_use.compare_exchange(in_use, (2 * in_use).min(self.sets), Relaxed, Relaxed);
+        }
     }
 
     #[cold]

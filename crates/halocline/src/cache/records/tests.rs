@@ -250,8 +250,13 @@ fn memory_is_counted_where_it_is_written() {
     assert_eq!(records.bytes(), 0);
     offer(&records, 0, 1, b"key", b"value");
     assert_eq!(records.bytes(), PORTION);
-    (0..20_000u64).for_each(|n| offer(&records, 0, 1, &n.to_le_bytes(), b"value"));
+    // Few records need little of it.
+    (0..10_000u64).for_each(|n| offer(&records, 0, 1, &n.to_le_bytes(), b"value"));
+    assert_eq!(records.bytes(), PORTION);
+    (0..400_000u64).for_each(|n| offer(&records, 0, 1, &n.to_le_bytes(), b"value"));
     assert_eq!(records.bytes(), 16 << 20);
+    let kept = (0..400_000u64).filter(|n| get(&records, 0, 1, &n.to_le_bytes()).is_some()).count();
+    assert!(kept > 100_000, "{kept} of the 262,144 that have room");
     let small = Records::new(5000).unwrap();
     offer(&small, 0, 1, b"key", b"value");
     assert_eq!(small.bytes(), 4096);
