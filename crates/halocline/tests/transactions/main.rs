@@ -1,6 +1,7 @@
 //! Transactions: what each isolation level forbids and allows, own writes, savepoints, locks, and many threads at once.
 
 mod anomalies;
+mod history;
 mod locks;
 mod own_writes;
 mod prepared;
