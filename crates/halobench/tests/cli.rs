@@ -251,7 +251,7 @@ fn a_suite_leaves_a_folder_and_says_what_it_left_out() {
         text(&out.stdout)
     };
     let said = run("read-random,fill-seq*", &[]);
-    assert!(said.contains("redb, quick-writes-in-order: redb has no durability class process"), "{said}");
+    assert!(said.contains("redb, quick-writes-in-order: left out: redb has no durability class process"), "{said}");
     assert!(said.contains("redb, quick-reads: loaded in class sync"), "{said}");
     let mut names: Vec<String> =
         std::fs::read_dir(&out_dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
