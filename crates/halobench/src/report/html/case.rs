@@ -58,7 +58,7 @@ fn notes(o: &mut String, figures: &Figures<'_>, c: usize) {
         }
     }
     if !items.is_empty() {
-        let _ = writeln!(o, "<ul class=\"notes\">{items}</ul>");
+        let _ = writeln!(o, "<ul class=\"known\">{items}</ul>");
     }
 }
 
