@@ -76,6 +76,23 @@ fn another_durability_class_is_shown_and_compared_with_nobody() {
 }
 
 #[test]
+fn what_is_to_be_known_stands_at_its_row() {
+    let mut report = kit::large();
+    let run = report.runs.iter_mut().find(|r| r.engine == "lmdb").unwrap();
+    run.limited_peak = Some(3 << 20);
+    run.notes = vec!["its database is kept".into()];
+    let [(_, page), ..] = forms(&report);
+    let cards = page.split("<article class=\"case\"").skip(1);
+    let card = cards
+        .filter(|card| card.contains("tag\">lmdb</span>: its database is kept</li>"))
+        .collect::<Vec<_>>();
+    assert!(!card.is_empty());
+    for card in card {
+        assert!(card.contains("tag\">lmdb</span>: held at most "), "{card}");
+    }
+}
+
+#[test]
 fn what_was_left_out_is_told_with_its_reason_and_is_no_trouble() {
     let report = kit::large();
     let note = "redb, write-seq-b10: left out: too slow in the first round";

@@ -54,5 +54,10 @@ pub use value::Value;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// So are the guide's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/transactions.md")]
+struct TransactionsGuide;
+
 #[doc(hidden)]
 pub use table::bench as bench_internals_table;

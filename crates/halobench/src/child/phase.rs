@@ -42,6 +42,12 @@ impl Work {
             }
             _ => None,
         };
+        if phase.background.is_some() && !expect.has_all_below(visited) {
+            // The writers would put them back, and nobody could say what a range must see.
+            return Err(format!(
+                "the background overwrites the {visited} keys that were loaded, and some are not there"
+            ));
+        }
         let scans = mixed.is_some() && phase.mix.is_some_and(|m| m.scan > 0);
         let background = phase.background.map(|b| {
             let stream = phase.stream + plan::NUMBERS;

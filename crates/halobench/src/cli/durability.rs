@@ -5,6 +5,7 @@ use clap::Args;
 use halobench::durability;
 use halobench::engine::{Durability, registry};
 use halobench::interrupt;
+use halobench::report::metrics::is_null;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,7 +57,7 @@ pub struct DurabilityArgs {
 pub fn verify(args: &DurabilityArgs) -> Result<u8, String> {
     let all = || {
         let here = |e: &registry::Entry| e.availability(args.rocksdb_lib.as_deref()).missing.is_none();
-        registry::all().into_iter().filter(|e| e.name != "null" && here(e)).map(|e| e.name.into()).collect()
+        registry::all().into_iter().filter(|e| !is_null(e.name) && here(e)).map(|e| e.name.into()).collect()
     };
     let job = durability::Job {
         engines: if args.engines.is_empty() { all() } else { args.engines.clone() },

@@ -3,7 +3,6 @@
 mod args;
 mod durability;
 mod engines;
-mod notes;
 mod output;
 mod progress;
 mod run;

@@ -1,10 +1,10 @@
 //! `run` and `case`.
 
 use super::args::RunArgs;
-use super::{code, notes, output, progress, say, setup};
+use super::{code, output, progress, say, setup};
 use halobench::cases::select;
 use halobench::interrupt;
-use halobench::report::table;
+use halobench::report::{table, words};
 use halobench::run::{self, Job};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -76,7 +76,7 @@ pub fn run(args: &RunArgs) -> Result<u8, String> {
         }
     }
     say::text(&text);
-    for line in notes::notes(&report) {
+    for line in words::notes(&report) {
         say::line(&line);
     }
     for (what, path) in &files {

@@ -24,6 +24,9 @@ const LONGEST_INTERVALS: Duration = Duration::from_secs(25);
 /// Longest wait for a first commit, behind an open.
 const FIRST_COMMIT: Duration = Duration::from_secs(10);
 
+/// Longest wait for the end of a process that has closed its output: on a busy machine that may take a while.
+const FAREWELL: Duration = Duration::from_secs(30);
+
 /// Between two looks at the ledger.
 const POLL: Duration = Duration::from_micros(200);
 
@@ -80,6 +83,9 @@ impl Stop {
     fn words(self, end: &End) -> String {
         match self {
             Stop::Said(words) => words,
+            Stop::Ended if end.stopped => {
+                format!("the process closed its output, and had to be stopped{}", end.last_words)
+            }
             Stop::Ended => format!("the process ended on its own ({}){}", death(end.status), end.last_words),
         }
     }
@@ -88,7 +94,7 @@ impl Stop {
 /// Kills a child; one that is about to end on its own may do so, and say of what.
 fn finish(guest: Guest<Said>, reached: &Result<(), Stop>) -> Result<End, String> {
     match reached {
-        Err(Stop::Ended) => guest.end(Duration::from_secs(5)),
+        Err(Stop::Ended) => guest.end(FAREWELL),
         _ => guest.kill(),
     }
 }

@@ -10,7 +10,7 @@
 
 use super::Report;
 use super::figures::{Figures, Place};
-use super::metrics::{METRICS, Metric, NULL};
+use super::metrics::{METRICS, Metric, is_null};
 use super::stats::{median, range, spread};
 use super::table::aligned;
 use super::units::date;
@@ -145,7 +145,7 @@ fn judge(case: &str, engine: &str, metric: &'static Metric, old: &[f64], new: &[
     let (worse, worst, best) = if metric.more_is_better { (a / b, min, max) } else { (b / a, max, min) };
     let beyond = |limit: f64, up: bool| if up == metric.more_is_better { b > limit } else { b < limit };
     let far = |times: f64| times - 1.0 > LEAST.max(spread);
-    let judgement = if NOT_JUDGED.contains(&metric.name) || engine == NULL {
+    let judgement = if NOT_JUDGED.contains(&metric.name) || is_null(engine) {
         Judgement::Same
     } else if far(worse) && beyond(worst, false) {
         Judgement::Worse

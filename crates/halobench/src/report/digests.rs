@@ -10,7 +10,7 @@
 //! itself from round to round is void and has no vote.
 
 use super::Report;
-use super::metrics::NULL;
+use super::metrics::is_null;
 use crate::cases::Case;
 use crate::spec::{Kind, Phase, PhaseResult};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ fn given<'a>(
     digest: fn(&PhaseResult) -> Option<&String>,
 ) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut by_engine: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let runs = report.runs.iter().filter(|r| r.case == case.name && r.engine != NULL);
+    let runs = report.runs.iter().filter(|r| r.case == case.name && !is_null(&r.engine));
     for run in runs {
         // Loads may be left out of the results; then a phase is found by its name, which a database has once.
         let name = &case.phases[i].case;

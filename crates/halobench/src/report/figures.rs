@@ -6,7 +6,7 @@
 //! differs from the other engines') has no figures at all. A row that was run in another durability class than the case asks
 //! for has figures and no ratios, and is nobody's peer: classes are never compared.
 
-use super::metrics::{METRICS, NULL, is_void};
+use super::metrics::{METRICS, is_null, is_void};
 use super::stats::{median, over, range};
 use super::{Report, digests};
 use crate::cases::Case;
@@ -167,7 +167,7 @@ impl<'a> Figures<'a> {
     /// To the best peer of the same round; `null` is no peer and has none.
     pub fn ratio(&self, case: usize, metric: usize, engine: usize) -> Option<Ratio> {
         let engines = &self.report.engines;
-        if engines[engine].name == NULL || self.other_class(case, engine).is_some() {
+        if is_null(&engines[engine].name) || self.other_class(case, engine).is_some() {
             return None;
         }
         let more = METRICS[metric].more_is_better;
@@ -175,7 +175,7 @@ impl<'a> Figures<'a> {
         let mut best_in = vec![0; engines.len()];
         for (round, own) in self.rounds(case, metric, engine).iter().enumerate() {
             let peers = (0..engines.len())
-                .filter(|&e| e != engine && engines[e].name != NULL && self.other_class(case, e).is_none())
+                .filter(|&e| e != engine && !is_null(&engines[e].name) && self.other_class(case, e).is_none())
                 .filter_map(|e| Some((e, self.rounds(case, metric, e)[round]?)));
             let best = if more {
                 peers.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -206,7 +206,7 @@ impl<'a> Figures<'a> {
 
     /// The engine that the report is about: halocline where it ran, the first that ran otherwise.
     pub fn subject(&self) -> Option<usize> {
-        let ran = |name: &str| name != NULL && self.report.runs.iter().any(|r| r.engine == name);
+        let ran = |name: &str| !is_null(name) && self.report.runs.iter().any(|r| r.engine == name);
         self.engine("halocline").filter(|_| ran("halocline")).or_else(|| {
             let mut engines = self.report.engines.iter();
             engines.position(|e| ran(&e.name))

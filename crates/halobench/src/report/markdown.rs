@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::figures::{EVEN, Figures, Verdict};
-use super::metrics::{NULL, index};
+use super::metrics::{index, is_null};
 use super::units::{Unit, date, ratio, thousands};
 use super::words;
 use std::fmt::Write;
@@ -59,7 +59,7 @@ pub fn text(report: &Report) -> String {
     let versions: Vec<String> = report
         .engines
         .iter()
-        .filter(|e| e.name != NULL)
+        .filter(|e| !is_null(&e.name))
         .filter_map(|e| Some(format!("{} {}", e.name, e.version.as_ref()?)))
         .collect();
     let _ = writeln!(out, "Engines: {}.\n\n```sh\n{}\n```", versions.join(", "), words::command(report));

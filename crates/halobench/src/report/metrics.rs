@@ -5,8 +5,10 @@ use super::stats::over;
 use super::units::Unit;
 use crate::spec::PhaseResult;
 
-/// The engine that is nobody's peer.
-pub const NULL: &str = "null";
+/// Whether an engine only answers: the harness's own `null`, and that of each driver. It is nobody's peer.
+pub fn is_null(engine: &str) -> bool {
+    engine.strip_prefix("null").is_some_and(|driver| driver.is_empty() || driver.starts_with('-'))
+}
 
 /// A metric of a phase.
 pub struct Metric {
@@ -175,4 +177,15 @@ fn is_last(run: &Run, phase: &PhaseResult) -> bool {
 /// Whether a wrong answer, in any phase or behind the last one, makes a run's figures worthless.
 pub fn is_void(run: &Run) -> bool {
     run.phases.iter().any(|p| p.wrong > 0) || run.ending.as_ref().is_some_and(|e| e.wrong > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_null;
+
+    #[test]
+    fn every_program_s_null_is_told_by_its_name() {
+        assert!(["null", "null-go", "null-java"].into_iter().all(is_null));
+        assert!(["nullstore", "halocline", "", "not-null"].into_iter().all(|name| !is_null(name)));
+    }
 }

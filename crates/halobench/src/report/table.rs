@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::figures::Figures;
-use super::metrics::{NULL, index};
+use super::metrics::{index, is_null};
 use super::stats::spread;
 use super::units::{Unit, ratio, thousands};
 use super::words;
@@ -75,7 +75,7 @@ fn ratios(out: &mut String, f: &Figures<'_>) {
     let engines = &f.report.engines;
     let name = &engines[subject].name;
     let others: Vec<usize> = (0..engines.len())
-        .filter(|&e| e != subject && engines[e].missing.is_none() && engines[e].name != NULL)
+        .filter(|&e| e != subject && engines[e].missing.is_none() && !is_null(&engines[e].name))
         .collect();
     let ops = index("ops_per_s");
     let mut titles = vec![String::new(), name.clone()];

@@ -1,12 +1,13 @@
 //! Sentences about a run that several forms of the report share.
 
-use super::Report;
 use super::figures::{Figures, Verdict};
 use super::metrics::{METRICS, index};
 use super::stats::{median, spread};
 use super::units::{bytes, ratio, thousands};
+use super::{Report, Run};
 use crate::cases::Case;
 use crate::engine::{Compression, Durability};
+use crate::machine::Machine;
 use crate::spec::{Kind, Phase};
 
 /// What a run was: the suite's name, or the case's.
@@ -33,18 +34,11 @@ pub fn title(report: &Report) -> String {
 }
 
 /// What was left out and why, what rows were run otherwise than asked, and what else is to be known about one: a line
-/// for each engine and reason, with all cases that it is about.
+/// for each engine and reason, with all cases that it is about; and whether the machine was busy.
 pub fn notes(report: &Report) -> Vec<String> {
     let mut lines: Vec<(&str, String, Vec<&str>)> = Vec::new();
     for run in &report.runs {
-        let left_out = run.left_out.iter().map(|why| format!("left out: {why}"));
-        let class = run.other_class.map(|c| {
-            format!(
-                "run in another durability class († in the grid, compared with nobody): commits survive {}",
-                survives(c)
-            )
-        });
-        for words in left_out.chain(class).chain(run.notes.iter().cloned()) {
+        for words in run_notes(run) {
             let (engine, case) = (run.engine.as_str(), run.case.as_str());
             match lines.iter_mut().find(|(e, w, _)| *e == engine && *w == words) {
                 Some((_, _, cases)) if cases.contains(&case) => {}
@@ -53,10 +47,49 @@ pub fn notes(report: &Report) -> Vec<String> {
             }
         }
     }
+    let lines =
+        lines.into_iter().map(|(engine, words, cases)| format!("{engine}, {}: {words}", cases.join(", ")));
+    lines.chain(busy(&report.machine)).collect()
+}
+
+/// What is to be known about a run beside its figures.
+fn run_notes(run: &Run) -> impl Iterator<Item = String> {
+    let left_out = run.left_out.iter().map(|why| format!("left out: {why}"));
+    let class = run.other_class.map(|c| {
+        format!("run in another durability class, compared with nobody (†): commits survive {}", survives(c))
+    });
+    left_out.chain(class).chain(run.notes.iter().cloned())
+}
+
+/// The notes on an engine's row of a database, of all rounds, each once; and the most memory that it held under a limit.
+pub fn row_notes(report: &Report, engine: &str, case: &str) -> Vec<String> {
+    let runs = || report.runs.iter().filter(|r| r.engine == engine && r.case == case);
+    let mut lines: Vec<String> = Vec::new();
+    for words in runs().flat_map(run_notes) {
+        if !lines.contains(&words) {
+            lines.push(words);
+        }
+    }
+    let peak = runs().filter_map(|r| r.limited_peak).max();
+    lines.extend(
+        peak.map(|p| format!("held at most {} under its memory limit, page cache included", bytes(p))),
+    );
     lines
-        .into_iter()
-        .map(|(engine, words, cases)| format!("{engine}, {}: {words}", cases.join(", ")))
-        .collect()
+}
+
+/// Above this share of the processors' time in other processes, figures are noisy.
+const OTHERS: f64 = 0.1;
+/// The same for other machines on the same hardware.
+const STEAL: f64 = 0.02;
+
+fn busy(machine: &Machine) -> Option<String> {
+    (machine.others_share > OTHERS || machine.steal_share > STEAL).then(|| {
+        format!(
+            "warning: other processes used {:.0}% of the processors, other machines {:.0}%: figures are noisy",
+            machine.others_share * 100.0,
+            machine.steal_share * 100.0
+        )
+    })
 }
 
 /// What commits survive.
@@ -285,4 +318,24 @@ pub fn command(report: &Report) -> String {
     });
     let first = words.next().unwrap_or_else(|| "halobench".into());
     words.fold(first, |line, w| line + " " + &w)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_known_is_said_once_and_a_busy_machine_too() {
+        let run = |case: &str| Run { engine: "e".into(), case: case.into(), ..Run::default() };
+        let left_out = Run { left_out: Some("why".into()), ..run("c") };
+        let limited = |peak| Run { notes: vec!["so".into()], limited_peak: Some(peak), ..run("d") };
+        let runs = vec![left_out.clone(), left_out, limited(1 << 20), limited(2 << 20)];
+        let mut report = Report { runs, ..Report::default() };
+        assert_eq!(notes(&report), ["e, c: left out: why", "e, d: so"]);
+        let row = row_notes(&report, "e", "d");
+        assert!(row.len() == 2 && row[0] == "so" && row[1].contains(&bytes(2 << 20)), "{row:?}");
+        assert!(row_notes(&report, "f", "d").is_empty());
+        report.machine.others_share = 0.5;
+        assert!(notes(&report)[2].contains("used 50% of the processors"));
+    }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -103,7 +103,7 @@ impl<T: DeserializeOwned + Send + 'static> Guest<T> {
     pub fn next(&self, limit: Duration) -> Result<T, RecvTimeoutError> {
         let deadline = Instant::now() + limit;
         loop {
-            let ended = has_ended(&self.child);
+            let ended = !matches!(ended(&self.child), Ok(None));
             let left = deadline.saturating_duration_since(Instant::now());
             match self.said.recv_timeout(left.min(SLICE)) {
                 Err(RecvTimeoutError::Timeout) if left > SLICE && !ended => {}
@@ -123,15 +123,22 @@ impl<T: DeserializeOwned + Send + 'static> Guest<T> {
         let deadline = Instant::now() + limit;
         let mut pause = Duration::from_micros(100);
         let mut stopped = false;
-        while !has_ended(&self.child) {
-            if Instant::now() >= deadline {
-                stopped = true;
-                break;
+        // How it ended on its own is read before its group is killed: no signal can change it then.
+        let own = loop {
+            match ended(&self.child) {
+                Ok(None) if Instant::now() >= deadline => {
+                    stopped = true;
+                    break None;
+                }
+                Ok(None) => thread::sleep(pause),
+                Ok(status) => break status,
+                // Reaping will say what is wrong.
+                Err(_) => break None,
             }
-            thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
-        }
-        let status = self.reap().map_err(|e| format!("waiting for the process: {e}"))?;
+        };
+        let reaped = self.reap().map_err(|e| format!("waiting for the process: {e}"))?;
+        let status = own.unwrap_or(reaped);
         let last = self.errors.recv_timeout(LAST_WORDS).unwrap_or_default();
         Ok(End { status, last_words: words(&last), stopped })
     }
@@ -162,15 +169,23 @@ impl<T> Drop for Guest<T> {
     }
 }
 
-/// Whether a child has ended; it stays a zombie, which keeps its id.
-fn has_ended(child: &Child) -> bool {
+/// How a child ended, if it has; it stays a zombie, which keeps its id.
+fn ended(child: &Child) -> io::Result<Option<ExitStatus>> {
     // SAFETY: integers, for which zeros are a value.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the kernel fills the struct.
-    let done = unsafe { libc::waitid(libc::P_PID, child.id(), &mut info, how) };
-    // SAFETY: `waitid` fills this field, with 0 if nothing has ended.
-    done != 0 || unsafe { info.si_pid() } != 0
+    if unsafe { libc::waitid(libc::P_PID, child.id(), &mut info, how) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `waitid` fills these fields; the first with 0 if nothing has ended.
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    // As `wait` encodes it: an exit code in the second byte, a signal in the first with a bit for a core dump.
+    Ok((pid != 0).then(|| match info.si_code {
+        libc::CLD_EXITED => ExitStatus::from_raw((status & 0xff) << 8),
+        libc::CLD_DUMPED => ExitStatus::from_raw(status | 0x80),
+        _ => ExitStatus::from_raw(status),
+    }))
 }
 
 /// Calls `each` with every line, without its end, until it says no. Of a longer line than `most` bytes, only the first
@@ -224,7 +239,6 @@ fn words(lines: &VecDeque<String>) -> String {
 
 /// How a process ended, in words.
 pub fn death(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
     let signal = match (status.code(), status.signal()) {
         (Some(code), _) => return format!("exit code {code}"),
         (None, None) => return "no status".into(),
@@ -246,6 +260,23 @@ pub fn death(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shell(script: &str, limit: Duration) -> End {
+        let mut command = Command::new("/bin/sh");
+        let guest: Guest<u64> = Guest::start(command.args(["-c", script]), &0).unwrap();
+        guest.end(limit).unwrap()
+    }
+
+    #[test]
+    fn the_status_is_the_child_s_own() {
+        let long = Duration::from_secs(60);
+        let code = shell("sleep 100 & exit 3", long);
+        assert_eq!((code.status.code(), code.stopped), (Some(3), false));
+        let signal = shell("kill -TERM $$", long);
+        assert_eq!((signal.status.signal(), signal.status.code()), (Some(libc::SIGTERM), None));
+        let stopped = shell("sleep 100", Duration::from_millis(10));
+        assert_eq!((stopped.status.signal(), stopped.stopped), (Some(libc::SIGKILL), true));
+    }
 
     #[test]
     fn lines_are_cut_and_the_last_needs_no_end() {

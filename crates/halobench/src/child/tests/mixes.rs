@@ -102,4 +102,10 @@ fn mixes_that_cannot_be_done_are_refused() {
     plan = mixed(ALL, false, Order::Uniform);
     plan.phases.insert(1, Phase { ops: 5, ..phase(Kind::Delete, Order::Shuffled, 2) });
     refused(&plan, "some are not there");
+    let mut gets = Phase { ops: 5, ..phase(Kind::Read, Order::Uniform, 1) };
+    gets.background = Some(Background { threads: 1, rate: 0.0, ops: 5 });
+    plan.phases[2] = Phase { stream: 3, ..gets };
+    refused(&plan, "the background overwrites the 600 keys that were loaded, and some are not there");
+    plan.phases.remove(1);
+    assert!(outcome(&plan, Lie::Honest).error.is_none());
 }

@@ -7,7 +7,7 @@ mod phases;
 use super::run;
 use crate::engine::liar::{Lie, Store};
 use crate::engine::{Compression, Config, Durability};
-use crate::spec::{Ending, Event, Kind, Mix, Phase, PhaseResult, Plan};
+use crate::spec::{Background, Ending, Event, Kind, Mix, Phase, PhaseResult, Plan};
 use crate::workload::{DataSet, Order, Pattern, ValueKind};
 
 /// Keys, and operations of a phase.

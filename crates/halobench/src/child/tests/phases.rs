@@ -1,7 +1,6 @@
 //! Phases that end by time, keep a rate, have writers beside them, write over what was written, or fail.
 
 use super::*;
-use crate::spec::Background;
 
 #[test]
 fn later_writes_win_over_earlier_ones() {

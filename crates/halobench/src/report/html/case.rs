@@ -7,7 +7,7 @@ use super::escape::text as esc;
 use super::grid;
 use crate::report::figures::Figures;
 use crate::report::groups::Family;
-use crate::report::metrics::{METRICS, NULL, index};
+use crate::report::metrics::{METRICS, index, is_null};
 use crate::report::stats::{median, range, spread};
 use crate::report::units::{duration, ratio};
 use crate::report::words;
@@ -42,7 +42,24 @@ pub fn card(o: &mut String, figures: &Figures<'_>, c: usize) {
     o.push_str("</div>\n");
     parts(o, figures, c);
     table(o, figures, c);
+    notes(o, figures, c);
     o.push_str("</article>\n");
+}
+
+/// What else is to be known about the rows, an item for each note.
+fn notes(o: &mut String, figures: &Figures<'_>, c: usize) {
+    let case = &figures.places[c].case.name;
+    let mut items = String::new();
+    for e in grid::columns(figures) {
+        let name = &figures.report.engines[e].name;
+        for note in words::row_notes(figures.report, name, case) {
+            let tag = format!("<span class=\"e{e} tag\">{}</span>", esc(name));
+            let _ = writeln!(items, "<li>{tag}: {}</li>", esc(&note));
+        }
+    }
+    if !items.is_empty() {
+        let _ = writeln!(o, "<ul class=\"known\">{items}</ul>");
+    }
 }
 
 /// Latencies of each sort of operation, where a phase has several: medians of the rounds.
@@ -96,7 +113,7 @@ fn parts(o: &mut String, figures: &Figures<'_>, c: usize) {
 
 fn has(figures: &Figures<'_>, c: usize, metric: &str) -> bool {
     (0..figures.report.engines.len())
-        .any(|e| figures.report.engines[e].name != NULL && figures.median(c, index(metric), e).is_some())
+        .any(|e| !is_null(&figures.report.engines[e].name) && figures.median(c, index(metric), e).is_some())
 }
 
 fn chart(o: &mut String, c: usize, kind: &str, title: &str, note: &str) {
@@ -128,7 +145,7 @@ fn bars(o: &mut String, figures: &Figures<'_>, c: usize, title: &str, note: &str
     };
     let mut rows: Vec<(usize, Option<Bar>)> = grid::columns(figures)
         .into_iter()
-        .filter(|&e| engines[e].name != NULL)
+        .filter(|&e| !is_null(&engines[e].name))
         .map(|e| (e, value(e)))
         .collect();
     let sign = if METRICS[first].more_is_better { -1.0 } else { 1.0 };
@@ -179,12 +196,12 @@ fn bars(o: &mut String, figures: &Figures<'_>, c: usize, title: &str, note: &str
         );
     }
     o.push_str("</ul>");
-    let null = engines
-        .iter()
-        .position(|e| e.name == NULL)
-        .filter(|_| metrics[0] == "ops_per_s" || metrics[0] == "cpu_us_per_op");
-    if let Some(v) = null.and_then(|e| figures.median(c, first, e)) {
-        let _ = write!(o, "<p class=\"harness\">the harness alone (<code>null</code>): {}</p>", unit.show(v));
+    if metrics[0] == "ops_per_s" || metrics[0] == "cpu_us_per_op" {
+        for (e, engine) in engines.iter().enumerate().filter(|(_, engine)| is_null(&engine.name)) {
+            let Some(v) = figures.median(c, first, e) else { continue };
+            let (name, shown) = (esc(&engine.name), unit.show(v));
+            let _ = write!(o, "<p class=\"harness\">the harness alone (<code>{name}</code>): {shown}</p>");
+        }
     }
     o.push_str("</figure>\n");
 }

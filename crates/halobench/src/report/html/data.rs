@@ -4,7 +4,7 @@ use super::grid;
 use crate::report::figures::Figures;
 use crate::report::groups::{Family, Group};
 use crate::report::histogram::{QUANTILES, curve_of};
-use crate::report::metrics::{METRICS, NULL, index};
+use crate::report::metrics::{METRICS, index, is_null};
 use crate::report::stats::median;
 use crate::report::words;
 use crate::spec::PhaseResult;
@@ -19,7 +19,7 @@ pub fn view(figures: &Figures<'_>, groups: &[Group], families: &[Family]) -> Val
     let engines: Vec<Value> = report
         .engines
         .iter()
-        .map(|e| json!({"name": e.name, "null": e.name == NULL, "missing": e.missing.is_some()}))
+        .map(|e| json!({"name": e.name, "null": is_null(&e.name), "missing": e.missing.is_some()}))
         .collect();
     let metrics: Vec<Value> = METRICS
         .iter()

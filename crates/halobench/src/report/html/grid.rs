@@ -3,7 +3,7 @@
 use super::escape::text as esc;
 use crate::report::figures::{EVEN, Figures, Ratio, Verdict};
 use crate::report::groups::Group;
-use crate::report::metrics::{METRICS, NULL, index};
+use crate::report::metrics::{METRICS, index, is_null};
 use crate::report::units::ratio;
 use crate::report::words;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ pub fn columns(figures: &Figures<'_>) -> Vec<usize> {
     let engines = &figures.report.engines;
     let mut all: Vec<usize> = (0..engines.len()).filter(|&e| engines[e].missing.is_none()).collect();
     let subject = figures.subject();
-    all.sort_by_key(|&e| (engines[e].name == NULL, Some(e) != subject, e));
+    all.sort_by_key(|&e| (is_null(&engines[e].name), Some(e) != subject, e));
     all
 }
 
@@ -45,7 +45,7 @@ pub fn section(o: &mut String, figures: &Figures<'_>, groups: &[Group]) {
     o.push_str("<table class=\"grid\"><caption id=\"caption\">Throughput against the best of the other engines</caption>");
     o.push_str("<thead><tr><th scope=\"col\" class=\"corner\">case</th>");
     for &e in &columns {
-        let note = if engines[e].name == NULL { "<small>the harness alone</small>" } else { "" };
+        let note = if is_null(&engines[e].name) { "<small>the harness alone</small>" } else { "" };
         let _ = write!(
             o,
             "<th scope=\"col\" data-e=\"{e}\"><span class=\"e{e} tag\">{}</span>{note}</th>",

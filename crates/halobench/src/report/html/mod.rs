@@ -92,10 +92,10 @@ fn put(out: &mut String, text: &str) {
     out.push_str(text);
 }
 
-/// Engine `i`'s colour is the palette's `i mod 12`-th, in light and in dark (`assets/report.css`); `null` is grey.
+/// Engine `i`'s colour is the palette's `i mod 12`-th, in light and in dark (`assets/report.css`); one that stores nothing is grey.
 fn palette(out: &mut String, report: &Report) {
     for (i, engine) in report.engines.iter().enumerate() {
-        let colour = if engine.name == super::metrics::NULL { "null".into() } else { (i % 12).to_string() };
+        let colour = if super::metrics::is_null(&engine.name) { "null".into() } else { (i % 12).to_string() };
         let _ = writeln!(out, ".e{i} {{ --c: var(--e{colour}); }}");
     }
 }

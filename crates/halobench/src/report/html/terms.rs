@@ -3,7 +3,7 @@
 use super::escape::text as esc;
 use crate::engine::Durability;
 use crate::report::figures::Figures;
-use crate::report::metrics::{METRICS, NULL};
+use crate::report::metrics::{METRICS, is_null};
 use crate::report::stats::confidence;
 use crate::report::units::{bytes, date, duration};
 use crate::report::{Report, words};
@@ -165,7 +165,7 @@ pub fn engines(o: &mut String, report: &Report) {
 fn stats(o: &mut String, report: &Report) {
     let mut rows = String::new();
     for case in &report.cases {
-        for engine in report.engines.iter().filter(|e| e.name != NULL) {
+        for engine in report.engines.iter().filter(|e| !is_null(&e.name)) {
             let run = report.runs.iter().rfind(|r| r.engine == engine.name && r.case == case.name);
             let Some(phase) = run.and_then(|r| r.phases.iter().rfind(|p| !p.stats.is_empty())) else {
                 continue;

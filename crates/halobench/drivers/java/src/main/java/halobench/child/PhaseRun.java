@@ -63,6 +63,11 @@ final class PhaseRun {
                 : null;
         versions = Plans.writesFirst(plan, index) ? null : Versions.of(phase.stream(), phase.ops());
         Background background = phase.background();
+        if (background != null && !expect.hasAllBelow(visited)) {
+            // The writers would put them back, and nobody could say what a range must see.
+            throw new IllegalArgumentException(
+                    "the background overwrites the " + visited + " keys that were loaded, and some are not there");
+        }
         long stream = phase.stream() + Plans.NUMBERS;
         backgroundOps = background == null ? null : Ops.evenly(visited, background.ops(), set.seed(), stream);
         backgroundVersions = background == null ? null : Versions.of(stream, background.ops());

@@ -3,6 +3,7 @@ package halobench.child;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import halobench.child.Liar.Lie;
@@ -121,6 +122,14 @@ class ChildTest {
         PhaseResult cut = outcome.phases.get(7);
         assertTrue(cut.ops < OPS, "cut off after 0.1 s at 2000 a second: " + cut.ops);
         assertTrue(outcome.phases.get(2).parts.keySet().containsAll(List.of("read", "update", "insert", "scan", "modify")));
+    }
+
+    @Test
+    void aBackgroundOverKeysThatAreNotThereIsRefused() {
+        Exception refused = assertThrows(IllegalStateException.class, () -> run(Lie.HONEST,
+                phase(Kind.DELETE, Order.SHUFFLED, 1),
+                paced(phase(Kind.READ, Order.UNIFORM, 2), 0, 0, new Background(1, 0, 1000))));
+        assertTrue(refused.getMessage().contains("some are not there"), refused.getMessage());
     }
 
     private void found(Lie lie, Phase... phases) throws Exception {
