@@ -106,7 +106,7 @@ fn clean() -> (Files, [Map; 2]) {
     let mut rng = Rng::new(1);
     for round in 0..4 {
         let compression = if round % 2 == 0 { Compression::Lz4 } else { Compression::None };
-        let db = options(&disk).compression(compression).open(DIR).unwrap();
+        let db = options(&disk).compression(compression).compress_from(0).open(DIR).unwrap();
         let second = db.column_family("second").unwrap();
         for i in 0..70u64 {
             let key = format!("key{:04}", rng.below(200)).into_bytes();

@@ -90,6 +90,7 @@ pub struct Options {
     pub(crate) cache: usize,
     pub(crate) durability: Durability,
     pub(crate) compression: Compression,
+    pub(crate) compress_from: u64,
     pub(crate) compaction: Compaction,
     pub(crate) compaction_threads: usize,
     pub(crate) log_mode: LogMode,
@@ -113,6 +114,7 @@ impl Options {
             cache: 64 << 20,
             durability: Durability::Process,
             compression: if cfg!(feature = "lz4") { Compression::Lz4 } else { Compression::None },
+            compress_from: 256 << 20,
             compaction: Compaction::Lazy,
             compaction_threads: 0,
             log_mode: LogMode::Auto,
@@ -147,9 +149,18 @@ impl Options {
         self
     }
 
-    /// How values are compressed. Tables written before keep their compression. Default: `Lz4`.
+    /// How values are compressed, in a database large enough (see [`compress_from`](Options::compress_from)). Tables
+    /// written before keep their compression. Default: `Lz4`.
     pub fn compression(mut self, compression: Compression) -> Options {
         self.compression = compression;
+        self
+    }
+
+    /// Compress what is written once the tables have this many bytes in all; 0 compresses from the first. Below it the
+    /// disk space that compression saves is little, and decoding costs a read of a database in memory as much as all the
+    /// rest of it. Merges compress what was written raw before. Default: 256 MiB.
+    pub fn compress_from(mut self, bytes: u64) -> Options {
+        self.compress_from = bytes;
         self
     }
 

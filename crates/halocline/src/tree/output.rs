@@ -102,7 +102,9 @@ pub(crate) struct Output {
 impl Output {
     /// Tables for the last run (`bottom`) or for one above it.
     pub(crate) fn new(core: &Core, cuts: Cuts, bottom: bool) -> Output {
+        let bytes: u64 = core.version.pin().tree.families.iter().map(|family| family.bytes()).sum();
         let compression = match core.options.compression {
+            _ if bytes < core.options.compress_from => Codec::None,
             Compression::None => Codec::None,
             Compression::Lz4 => Codec::Lz4,
             Compression::Zstd(level) => Codec::Zstd(level),

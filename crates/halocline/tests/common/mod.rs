@@ -106,6 +106,7 @@ pub fn options(rng: &mut Rng) -> Options {
         .log_mode(rng.pick(&[LogMode::Auto, LogMode::Mapped, LogMode::Written]))
         .table_access(rng.pick(&[TableAccess::Auto, TableAccess::Mapped, TableAccess::Pread]))
         .compression(rng.pick(&[Compression::None, Compression::Lz4]))
+        .compress_from(rng.pick(&[0, 0, 100 << 10]))
         .compaction(rng.pick(&[Compaction::Lazy, Compaction::Leveled, Compaction::Tiered]))
         .compaction_threads(1 + rng.below(2) as usize)
         .durability(rng.pick(&[
