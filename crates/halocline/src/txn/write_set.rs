@@ -79,9 +79,10 @@ impl WriteSet {
     /// Applies `write` to the batch, and puts what it added into the index. A write that the batch refuses is told at
     /// once, and leaves nothing behind.
     pub(crate) fn write(&mut self, write: impl FnOnce(&mut WriteBatch)) -> Result<()> {
-        let before = self.batch.len();
+        let (before, families) = (self.batch.len(), self.batch.families.len());
         write(&mut self.batch);
         if let Some(e) = self.batch.refused.take() {
+            self.batch.families.truncate(families);
             return Err(e);
         }
         debug_assert_eq!(self.batch.len(), before + 1);
