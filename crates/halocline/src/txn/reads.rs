@@ -104,7 +104,11 @@ impl Reads {
 
     /// Bytes of memory held, roughly.
     pub(crate) fn capacity(&self) -> usize {
-        self.bytes.capacity() + self.by_hash.capacity() * 24
+        let (keys, ranges) = (size_of::<KeyRead>(), size_of::<Option<RangeRead>>());
+        self.bytes.capacity()
+            + self.keys.capacity() * keys
+            + self.by_hash.capacity() * 24
+            + self.ranges.capacity() * ranges
     }
 
     /// Forgets everything and keeps the memory.
@@ -189,10 +193,7 @@ impl Reads {
         if to - from <= reads * BYTES_PER_READ && !self.collided {
             // The window must lie in one segment.
             let mems = std::iter::once(&version.active).chain(&version.sealed);
-            let window = mems.into_iter().find(|m| {
-                m.segment.base() + crate::log::segment::FIRST <= from && to <= m.segment.next_base()
-            });
-            if let Some(mem) = window {
+            if let Some(mem) = mems.into_iter().find(|mem| mem.segment.has_records(from, to)) {
                 return mem.segment.each_commit(from, to, |at, body| self.check_commit(at, body, writes));
             }
         }
