@@ -216,6 +216,7 @@ impl Tx<'_> {
         holder: &mut Holder,
     ) -> Result<Vec<u8>> {
         let core = &db.core;
+        core.locks.prepare(holder);
         // One of a name at a time: the name is locked like a key of the family.
         let row = [Prefix::of(family.id()).as_slice(), name].concat();
         let exists =
@@ -256,7 +257,6 @@ impl Tx<'_> {
                 return Err(taken());
             }
         }
-        core.locks.prepare(holder);
         // Whoever did not know of the locks is done. What is true now stays true.
         core.in_flight.wait_all_left();
         self.check_now()?;
