@@ -51,8 +51,11 @@ impl Drop for Alone<'_> {
             return;
         }
         self.gate.thread.store(0, Relaxed);
-        *lock(&self.gate.alone) = false;
+        // Both at once for those who wait, or they would come back before they may pass, again and again.
+        let mut alone = lock(&self.gate.alone);
+        *alone = false;
         self.gate.word.fetch_and(!ALONE, SeqCst);
+        drop(alone);
         self.gate.opened.notify_all();
     }
 }

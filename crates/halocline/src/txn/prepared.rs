@@ -191,6 +191,7 @@ impl Tx<'_> {
                 "a transaction with `on_commit` hooks cannot be prepared: its commit may come in another process",
             ));
         }
+        self.settle_writes();
         let db = self.db().clone();
         let core = &db.core;
         let family = ColumnFamily::own(&db, FAMILY)?;

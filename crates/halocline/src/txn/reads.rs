@@ -159,6 +159,11 @@ impl Reads {
         (self.bytes_of(&self.keys[at]) == internal).then_some(at)
     }
 
+    /// Whether the internal key was read by itself; true in doubt.
+    pub(crate) fn has_key(&self, internal: &[u8]) -> bool {
+        self.collided || self.find(internal).is_some()
+    }
+
     /// Notes that a range was asked for; its number, for [`narrow`](Reads::narrow).
     pub(crate) fn range(&mut self, read: RangeRead) -> usize {
         self.ranges.push(Some(read));

@@ -129,8 +129,8 @@ impl<'db> Tx<'db> {
         self.get(key).map(|value| value.is_some())
     }
 
-    /// The value of `key`, which is about to be written: at every isolation level, it is unchanged at the commit. A
-    /// pessimistic transaction locks the key first, and waits for whoever has it.
+    /// The value of `key`, which is about to be written: at every isolation level, it is unchanged at the commit, even of a
+    /// transaction that writes nothing. A pessimistic transaction locks the key first, and waits for whoever has it.
     pub fn get_for_update(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.get_for_update_in(0, key.as_ref())
     }
@@ -229,7 +229,7 @@ impl<'db> Tx<'db> {
     fn get_for_update_in(&mut self, family: u32, key: &[u8]) -> Result<Option<Value>> {
         let internal = InternalKey::new(family, key);
         let internal = internal.as_slice();
-        self.lock(internal)?;
+        self.lock(internal, true)?;
         if let Some(own) = self.own(internal) {
             return Ok(own);
         }
@@ -329,7 +329,8 @@ impl<'db> Tx<'db> {
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
         if self.options.locks == LockMode::Pessimistic {
-            self.lock(InternalKey::new(family, key).as_slice())?;
+            let depends = self.options.isolation == Isolation::Snapshot;
+            self.lock(InternalKey::new(family, key).as_slice(), depends)?;
         }
         let most = self.options.max_bytes;
         // Unique unless an iterator was forgotten instead of dropped: then it keeps its own copy.
@@ -340,8 +341,9 @@ impl<'db> Tx<'db> {
     }
 
     /// Locks the internal key, if this transaction locks at all, and does not have it yet. What was seen of it before must
-    /// still be true: that is told now, rather than at the commit.
-    fn lock(&mut self, internal: &[u8]) -> Result<()> {
+    /// still be true: that is told now, rather than at the commit. `depends`: whether the commit depends on the key from here
+    /// on, even if it was not read before.
+    fn lock(&mut self, internal: &[u8], depends: bool) -> Result<()> {
         if self.options.locks != LockMode::Pessimistic || self.alone {
             return Ok(());
         }
@@ -356,6 +358,7 @@ impl<'db> Tx<'db> {
         }
         if self.is_stable()
             && let Some(snapshot) = self.snapshot.get()
+            && (depends || self.reads.get_mut().has_key(internal))
         {
             let since = snapshot.address();
             let mut key = Reads::default();
@@ -468,10 +471,18 @@ impl<'db> Tx<'db> {
 
     /// As `commit`, and leaves it to the caller to run the hooks.
     pub(super) fn commit_before_hooks(&mut self) -> Result<Vec<Hook>> {
+        self.settle_writes();
         let committed = self.try_commit();
         let hooks = std::mem::take(&mut self.hooks);
         self.reset();
         committed.map(|()| hooks)
+    }
+
+    /// Before its end: what it has overwritten itself is nobody's to see.
+    pub(super) fn settle_writes(&mut self) {
+        if self.writes.has_replaced() {
+            Arc::make_mut(&mut self.writes).leave_out_replaced();
+        }
     }
 
     fn try_commit(&mut self) -> Result<()> {
