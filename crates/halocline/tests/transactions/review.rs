@@ -250,3 +250,85 @@ fn a_refused_write_leaves_no_column_family_behind() {
     tx.put(b"k", b"").unwrap();
     tx.commit().unwrap();
 }
+
+/// A key that is only written, and was not seen, may have changed: a lock is no reason for a conflict where the commit has none.
+#[test]
+fn a_key_that_is_only_written_is_locked_whatever_it_was() {
+    for level in LEVELS {
+        let db = scratch();
+        let mut tx = db.begin(at(level).pessimistic());
+        tx.get(b"read").unwrap();
+        db.put(b"k", b"other").unwrap();
+        let written = tx.put(b"k", b"mine");
+        if level == Isolation::Snapshot {
+            assert!(conflicts(written));
+            continue;
+        }
+        written.unwrap();
+        db.put(b"read", b"other").unwrap();
+        let stable = level >= Isolation::RepeatableRead;
+        assert_eq!(conflicts(tx.put(b"read", b"mine")), stable, "{level:?}");
+        assert_eq!(conflicts(tx.commit()), stable, "{level:?}");
+    }
+}
+
+/// A value that the transaction wrote and took back was never committed, so nobody sees it, at no moment.
+#[test]
+fn what_a_transaction_overwrote_itself_is_never_seen() {
+    let db = scratch();
+    db.put(b"k", b"whole").unwrap();
+    let write = |tx: &mut Tx<'_>| {
+        tx.put(b"k", b"half").unwrap();
+        for i in 0..3000u32 {
+            tx.put(i.to_be_bytes(), b"").unwrap();
+        }
+        tx.put(b"k", b"whole").unwrap();
+    };
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..20u8 {
+                db.update(|tx| Ok(write(tx))).unwrap();
+                let mut tx = db.begin(TxOptions::new());
+                write(&mut tx);
+                tx.prepare([n]).unwrap();
+                db.commit_prepared([n], Durability::Process).unwrap();
+            }
+            done.store(true, std::sync::atomic::Ordering::SeqCst);
+        });
+        while !done.load(std::sync::atomic::Ordering::SeqCst) {
+            assert_eq!(db.get(b"k").unwrap().unwrap(), b"whole");
+            let tx = db.begin(at(Isolation::ReadUncommitted));
+            assert_eq!(tx.get(b"k").unwrap().unwrap(), b"whole");
+        }
+    });
+}
+
+/// What is prepared waits for its decision, however much comes after it, also where the users' data ages out.
+#[test]
+fn what_is_prepared_does_not_age_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || {
+        let fifo = halocline::Compaction::Fifo { max_bytes: 1 << 20 };
+        halocline::Options::new().compaction(fifo).open(dir.path().join("db")).unwrap()
+    };
+    let db = open();
+    let mut state = 1u64;
+    for name in [b"1", b"2", b"3"] {
+        // Bytes that cannot be made fewer.
+        let value: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(700_000)
+        .collect();
+        let mut tx = db.begin(TxOptions::new());
+        tx.put(name, &value).unwrap();
+        tx.prepare(name).unwrap();
+        db.flush().unwrap();
+        db.wait_idle().unwrap();
+    }
+    db.close().unwrap();
+    drop(db);
+    assert_eq!(open().prepared(), [b"1", b"2", b"3"]);
+}
