@@ -332,3 +332,36 @@ fn what_is_prepared_does_not_age_out() {
     drop(db);
     assert_eq!(open().prepared(), [b"1", b"2", b"3"]);
 }
+
+/// Without a log a commit is made durable by a flush. Where that fails, it is told; but what was not prepared does not come back
+/// later, and what was committed cannot be rolled back.
+#[test]
+fn a_full_disk_decides_nothing_twice() {
+    let disk = halocline::io::sim::SimVfs::new(3);
+    let open = || {
+        let options = halocline::Options::new().vfs(std::sync::Arc::new(disk.clone()));
+        options.durability(Durability::None).open("db").unwrap()
+    };
+    let db = open();
+    prepare_reader(&db, "there");
+    let used: u64 = disk.files().iter().map(|(_, len)| len).sum();
+    disk.set_capacity(used);
+    let mut tx = db.begin(TxOptions::new());
+    tx.put(b"k", b"").unwrap();
+    assert!(kind(tx.prepare("not there")).is_some());
+    assert!(kind(db.commit_prepared("there", Durability::Sync)).is_some());
+    disk.set_capacity(u64::MAX);
+    if db.get(b"there").unwrap().is_some() {
+        assert_eq!(kind(db.rollback_prepared("there")), Some(ErrorKind::Missing));
+    } else {
+        db.commit_prepared("there", Durability::Sync).unwrap();
+    }
+    assert!(db.prepared().is_empty());
+    db.flush().unwrap();
+    db.close().unwrap();
+    drop(db);
+    let db = open();
+    assert!(
+        db.prepared().is_empty() && db.get(b"there").unwrap().is_some() && db.get(b"k").unwrap().is_none()
+    );
+}
