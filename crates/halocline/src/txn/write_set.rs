@@ -190,17 +190,17 @@ impl WriteSet {
         let mut now = vec![GONE; self.len()];
         self.chunks.iter().flatten().for_each(|&n| now[n as usize] = 0);
         let (mut kept, mut to) = (0, 0);
-        for n in 0..now.len() {
+        for (n, now) in now.iter_mut().enumerate() {
             let start = self.batch.starts[n] as usize;
             let end = self.batch.starts.get(n + 1).map_or(self.batch.bytes.len(), |&next| next as usize);
-            if now[n] == GONE {
+            if *now == GONE {
                 // Not moved yet: what was kept so far lies below it.
                 self.batch.payload -= payload(&self.entry(n as u32));
                 continue;
             }
             self.batch.bytes.copy_within(start..end, to);
             self.batch.starts[kept] = to as u32;
-            now[n] = kept as u32;
+            *now = kept as u32;
             kept += 1;
             to += end - start;
         }
