@@ -134,10 +134,11 @@ impl Reads {
         &self.bytes[key.start..key.start + key.len]
     }
 
-    /// Notes that the internal key was read, and must not change from `since` on. The first reading of a key counts.
-    pub(crate) fn key(&mut self, internal: &[u8], since: u64) {
+    /// Notes that the internal key was read, and must not change from `since` on. The first reading of a key counts; whether
+    /// this was it.
+    pub(crate) fn key(&mut self, internal: &[u8], since: u64) -> bool {
         if self.find(internal).is_some() {
-            return;
+            return false;
         }
         self.keys.push(KeyRead { start: self.bytes.len(), len: internal.len(), since });
         self.bytes.extend_from_slice(internal);
@@ -148,6 +149,7 @@ impl Reads {
                 self.collided |= self.by_hash.insert(hash, at).is_some();
             }
         }
+        true
     }
 
     /// Where the internal key is among those that were read; exact unless two have `collided`.

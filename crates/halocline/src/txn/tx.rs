@@ -233,17 +233,19 @@ impl<'db> Tx<'db> {
         if let Some(own) = self.own(internal) {
             return Ok(own);
         }
-        // The moment is a snapshot that lives until the commit: what was seen then stays, and so does the trace of its removal.
         let first = self.snapshot.get().is_none();
         let mut since = self.snapshot()?.address();
+        let mut moment = None;
         if !self.is_stable() && !first {
-            let now = self.db.snapshot()?;
-            since = now.address();
-            self.moments.push(now);
+            since = moment.insert(self.db.snapshot()?).address();
         }
         self.for_update = true;
-        self.reads.borrow_mut().key(internal, since);
-        self.core().get(family, key, since)
+        let value = self.core().get(family, key, since)?;
+        if self.reads.get_mut().key(internal, since) {
+            // Until the commit: what was seen then stays, and so does the trace of its removal.
+            self.moments.extend(moment);
+        }
+        Ok(value)
     }
 
     fn multi_get_in<K: AsRef<[u8]>>(&self, family: u32, keys: &[K]) -> Result<Vec<Option<Value>>> {
