@@ -4,6 +4,7 @@ mod anomalies;
 mod locks;
 mod own_writes;
 mod prepared;
+mod review;
 mod serializable;
 mod threads;
 
