@@ -16,9 +16,9 @@ pub fn cases(base: &Base) -> Vec<Case> {
         pattern: Pattern::Random,
         value_len: VALUE,
         value_kind: ValueKind::Incompressible,
-        memory_limit: Some(limit),
         ..base.params.clone()
-    };
+    }
+    .within(limit);
     let entry = (params.key_len + VALUE) as u64;
     let n = if params.ops == 0 { limit * DATA_OVER_MEMORY / entry } else { params.ops };
     let part = |divisor: u64| (n / divisor).max(1);

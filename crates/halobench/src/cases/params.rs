@@ -107,6 +107,19 @@ impl Default for Params {
     }
 }
 
+impl Params {
+    /// The same under a memory limit, with terms that leave room in it: an engine may have several write buffers.
+    pub fn within(self, limit: u64) -> Params {
+        let most = |part: u64| usize::try_from(limit / part).unwrap_or(usize::MAX);
+        Params {
+            write_buffer: self.write_buffer.min(most(16)),
+            cache: self.cache.min(most(8)),
+            memory_limit: Some(limit),
+            ..self
+        }
+    }
+}
+
 /// Bytes of a key that hold a hash of 64 bits in hex.
 const HASHED_KEY: usize = 16;
 

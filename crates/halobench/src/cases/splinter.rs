@@ -13,8 +13,8 @@ const LARGE_ROWS: [(&str, u64, usize); 2] = [("v100", 2_000_000_000, 100), ("v20
 const LARGE_DIVISOR: u64 = 20;
 /// Data over memory in them. The article has fifteen; that much of so small a database leaves no room for the caches.
 const DATA_OVER_MEMORY: u64 = 4;
-/// No engine works in less with the terms' caches.
-const LEAST_LIMIT: u64 = 192 << 20;
+/// No engine works in less.
+const LEAST_LIMIT: u64 = 64 << 20;
 
 /// The four databases.
 pub fn cases(base: &Base) -> Vec<Case> {
@@ -29,7 +29,7 @@ pub fn cases(base: &Base) -> Vec<Case> {
         let mut params = params(base, value_len);
         if !full_size {
             let limit = n * (params.key_len + value_len) as u64 / DATA_OVER_MEMORY;
-            params.memory_limit = params.memory_limit.or(Some(limit.max(LEAST_LIMIT)));
+            params = params.within(base.params.memory_limit.unwrap_or(limit.max(LEAST_LIMIT)));
         }
         let about =
             "the article's database larger than memory: fewer rows under a memory limit, unless at full size";

@@ -300,6 +300,7 @@ impl Core {
                             // SAFETY: `at` is this thread's reservation of `len` bytes, not filled.
                             let given_up = unsafe { mem.segment.abandon(at, len) };
                             given_up.inspect_err(|e| self.halt.stop(e.clone()))?;
+                            self.want_next(mem, at, len);
                             return Err(e);
                         }
                     }
@@ -348,11 +349,16 @@ impl Core {
                 mem.memtable.insert_batch(offsets);
             }),
         }
+        self.want_next(mem, at, len);
+        Ok(lsn)
+    }
+
+    /// The room was taken: if it spans the middle, the next segment is wanted soon.
+    #[inline]
+    fn want_next(&self, mem: &Mem, at: u64, len: u64) {
         if self.backing != Backing::Anonymous && mem.segment.passed_half(at, len) {
-            // The next segment is wanted soon.
             self.signals.request();
         }
-        Ok(lsn)
     }
 
     /// Seals the segment of `mem`, if that is up to this thread.

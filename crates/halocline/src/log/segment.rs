@@ -324,7 +324,19 @@ impl Segment {
         self.write_through(at, room)
     }
 
-    /// Calls `f` with the address and the entries of every commit in `[from, to)`, addresses within this segment at which records begin.
+    /// Whether `[from, to)` is a stretch of records of this segment, given that each of the two is the first record's address, or
+    /// was once the address behind the last one. Where the segment was closed, that one lies behind the end of the
+    /// records, at no record's beginning.
+    pub(crate) fn has_records(&self, from: u64, to: u64) -> bool {
+        let end = match self.end.load(SeqCst) {
+            // The tail only rises: `to` was taken from it when it was no higher than now.
+            OPEN => Some(self.tail.0.load(SeqCst)).filter(|&tail| tail <= self.limit()),
+            end => Some(end),
+        };
+        from >= self.base() + FIRST && end.is_some_and(|end| to <= self.base() + end)
+    }
+
+    /// Calls `f` with the address and the entries of every commit in `[from, to)`, for which `has_records` holds.
     /// All of these records must be complete.
     pub(crate) fn each_commit(
         &self,

@@ -61,7 +61,8 @@ impl InFlight {
         }
     }
 
-    /// Waits until everyone who is in a slot now has left it.
+    /// Waits until everyone who is in a slot now has left it, or has told its address with [`Entered::raise`]: that one lies
+    /// below the tail from then on, so `wait_below` waits for it.
     pub(crate) fn wait_all_left(&self) {
         for slot in &self.slots {
             let mut backoff = Backoff::default();

@@ -37,6 +37,13 @@ impl<T> Clone for Family<T> {
 }
 
 impl<T> Family<T> {
+    /// Whether it is the engine's own, and not shown to users.
+    pub(crate) fn is_own(&self) -> bool {
+        self.name.starts_with('\0')
+    }
+}
+
+impl<T> Family<T> {
     /// A family without tables.
     pub(crate) fn empty(id: u32, name: &str) -> Family<T> {
         Family { id, name: name.into(), runs: Vec::new(), last: Arc::new(Run::empty(LAST_RUN, LAST_TIER)) }

@@ -1,21 +1,22 @@
 //! The gate that every commit passes: one load of a word that is nearly always 0.
 //!
 //! It is not 0 while row locks are held, and while a transaction runs alone. A commit looks at it after it has entered its
-//! in-flight slot; whoever changes it waits, afterwards, until everyone who was in a slot has left it. So a commit either saw
-//! the change, or was complete before the one who made it went on.
+//! in-flight slot; whoever changes it waits, afterwards, until everyone who was in a slot has left it, or has told its place
+//! in the log. So a commit either saw the change, or was complete before the one who made it went on, or lies below every
+//! address that is read from then on, and is waited for there.
 //!
 //! A transaction that `Db::update` could not commit against its rivals runs **alone**: all other commits wait until it is
-//! done, so nothing it reads can change. It does not wait for row locks, whose holders would wait for it at the gate; one of
+//! done, so nothing it reads can change, but for what its own thread writes past it. It does not wait for row locks, whose holders would wait for it at the gate; one of
 //! them may fail with a conflict then, and is run again.
 
 use crate::db::WriteBatch;
 use crate::db::core::{Core, Ops, lock};
 use crate::entry::{self, Entry};
 use crate::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread_index};
 use crate::txn::locks::Holder;
 use crate::{Error, ErrorKind, Result, db};
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Set while a transaction runs alone; the other bits count the row locks held.
@@ -23,17 +24,15 @@ const ALONE: u64 = 1 << 63;
 /// Longest wait of a plain write for a row lock.
 const PLAIN_WAIT: Duration = Duration::from_secs(1);
 
-thread_local! {
-    /// Whether this thread runs a transaction alone: its own commits pass.
-    static ALONE_HERE: Cell<bool> = const { Cell::new(false) };
-}
-
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Gate {
     word: AtomicU64,
     /// Whose turn it is to be alone.
     turn: Mutex<()>,
+    /// One more than the index of the thread that is alone, or 0. A thread only asks whether it is the one, so what it sees
+    /// of others' stores does not matter.
+    thread: AtomicUsize,
     /// Whether somebody is.
     alone: Mutex<bool>,
     opened: Condvar,
@@ -42,14 +41,21 @@ pub(crate) struct Gate {
 /// A transaction that runs alone, until this is dropped.
 pub(crate) struct Alone<'a> {
     gate: &'a Gate,
-    _turn: MutexGuard<'a, ()>,
+    /// `None` within another one of the same thread, which ends it.
+    turn: Option<MutexGuard<'a, ()>>,
 }
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
-        ALONE_HERE.set(false);
-        *lock(&self.gate.alone) = false;
+        if self.turn.is_none() {
+            return;
+        }
+        self.gate.thread.store(0, Relaxed);
+        // Both at once for those who wait, or they would come back before they may pass, again and again.
+        let mut alone = lock(&self.gate.alone);
+        *alone = false;
         self.gate.word.fetch_and(!ALONE, SeqCst);
+        drop(alone);
         self.gate.opened.notify_all();
     }
 }
@@ -63,19 +69,28 @@ impl Gate {
 
     /// From here on no other commit takes place: waits for those under way.
     pub(crate) fn alone<'a>(&'a self, core: &Core) -> Alone<'a> {
+        if self.is_alone_here() {
+            return Alone { gate: self, turn: None };
+        }
         let turn = lock(&self.turn);
         *lock(&self.alone) = true;
         self.word.fetch_or(ALONE, SeqCst);
-        ALONE_HERE.set(true);
-        let alone = Alone { gate: self, _turn: turn };
+        self.thread.store(thread_index() + 1, Relaxed);
+        let alone = Alone { gate: self, turn: Some(turn) };
         core.in_flight.wait_all_left();
         alone
     }
 
+    /// Whether this thread runs a transaction alone: its own commits pass.
+    fn is_alone_here(&self) -> bool {
+        self.thread.load(Relaxed) == thread_index() + 1
+    }
+
     /// Whether a commit of `ops` may go on now, in its slot. `locks` are its transaction's own.
     pub(crate) fn lets_pass(&self, core: &Core, ops: &Ops<'_>, locks: Option<&Holder>) -> bool {
-        if ALONE_HERE.get() {
-            return !touches(ops, |key| core.locks.is_prepared(key));
+        if self.is_alone_here() {
+            let me = locks.map_or(0, |holder| holder.id);
+            return !touches(ops, |key| core.locks.is_prepared(key, me));
         }
         let word = self.word.load(SeqCst);
         word & ALONE == 0 && (word == 0 || locks.is_some() || first_held(core, ops).is_none())
@@ -83,7 +98,7 @@ impl Gate {
 
     /// Waits, in no slot, until it is worth trying again.
     pub(crate) fn wait(&self, core: &Core, ops: &Ops<'_>, locks: Option<&Holder>) -> Result<()> {
-        if ALONE_HERE.get() {
+        if self.is_alone_here() {
             // It cannot wait for what others may only decide once it is done.
             return Err(prepared());
         }
@@ -98,7 +113,8 @@ impl Gate {
         {
             core.locks.wait_until_free(&*core.vfs, &key, PLAIN_WAIT)?;
         }
-        Ok(())
+        // Much may have happened since the commit looked.
+        core.halt.check()
     }
 
     /// Locks the internal key for `holder`; everyone who could still write to it without knowing is done afterwards.

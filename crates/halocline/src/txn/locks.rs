@@ -188,16 +188,14 @@ impl Locks {
         })
     }
 
-    /// Makes the holder one that is prepared: nobody passes its locks, not even who runs alone.
+    /// Makes the holder one that is prepared: nobody passes its locks, not even who runs alone. Only such a one takes shared
+    /// locks and ranges, so it has none yet.
     pub(crate) fn prepare(&self, holder: &mut Holder) {
-        let id = holder.id | PREPARED;
-        for (key, alone) in &holder.keys {
-            let mut held = lock(&self.shard(key).held);
-            if *alone {
-                held.exclusive.insert(key.clone(), id);
-            }
+        debug_assert!(holder.ranges == 0 && holder.keys.iter().all(|(_, alone)| *alone));
+        holder.id |= PREPARED;
+        for (key, _) in &holder.keys {
+            lock(&self.shard(key).held).exclusive.insert(key.clone(), holder.id);
         }
-        holder.id = id;
     }
 
     /// Waits until nobody has the internal key: for a writer that takes no locks.
@@ -215,9 +213,9 @@ impl Locks {
         self.blocking(&lock(&self.shard(key).held), key, 0).is_some()
     }
 
-    /// Whether a prepared transaction has the internal key, or has read it.
-    pub(crate) fn is_prepared(&self, key: &[u8]) -> bool {
-        self.blocking(&lock(&self.shard(key).held), key, 0).is_some_and(|id| id & PREPARED != 0)
+    /// Whether a prepared transaction other than `me` has the internal key, or has read it.
+    pub(crate) fn is_prepared(&self, key: &[u8], me: u64) -> bool {
+        self.blocking(&lock(&self.shard(key).held), key, me).is_some_and(|id| id & PREPARED != 0)
     }
 
     fn wait_free<'a>(
@@ -287,6 +285,9 @@ impl Locks {
 
     /// Gives up the locks that `holder` took after its first `keep`.
     pub(crate) fn release(&self, holder: &mut Holder, keep: usize) {
+        if holder.count() <= keep {
+            return;
+        }
         for (key, alone) in holder.keys.drain(keep.min(holder.keys.len())..) {
             let shard = self.shard(&key);
             let mut held = lock(&shard.held);
@@ -313,6 +314,10 @@ impl Locks {
                 shard.0.freed.notify_all();
             }
         }
+        // Whoever was waiting for these locks may not have woken up yet. That it waits for this holder is no longer true, and
+        // would close a circle that is none if the holder went on to wait for it.
+        let kept = |key: &[u8]| holder.keys.iter().any(|(k, _)| **k == *key);
+        lock(&self.waits).retain(|_, wait| wait.holder != holder.id || kept(&wait.key));
     }
 }
 

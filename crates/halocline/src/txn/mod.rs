@@ -11,7 +11,7 @@
 //! That is optimistic concurrency control with backward validation (Kung and Robinson, 1981), with the log as the order and as
 //! the list of what others wrote. Plain writes are transactions that read nothing: they are never checked, never wait, and
 //! are seen by those who must be. Serializable transactions and plain writes are strictly serializable, in the order of
-//! their log addresses; read-only ones take place at their snapshot.
+//! their log addresses; those that write nothing, and get nothing for update, take place at their snapshot.
 //!
 //! # Levels
 //!

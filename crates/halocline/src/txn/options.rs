@@ -14,6 +14,9 @@ use std::time::Duration;
 /// | `Snapshot` | no | no | no | no | possible | possible as write skew |
 /// | `Serializable` | no | no | no | no | no | no |
 ///
+/// (A plain [`WriteBatch`](crate::WriteBatch) that writes a key twice may show the first of the two to a read below repeatable
+/// read, while it is being committed; a transaction that does never does.)
+///
 /// What is got with [`Tx::get_for_update`](crate::Tx::get_for_update) does not change before the commit, at any level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isolation {
@@ -25,8 +28,8 @@ pub enum Isolation {
     RepeatableRead,
     /// All reads see what was committed at the first one; none of the keys that are written may have changed at the commit.
     Snapshot,
-    /// As if the transactions had run one after another, in the order of their commits. Read-only ones take place at their
-    /// first read.
+    /// As if the transactions had run one after another, in the order of their commits. Those that write nothing, and get
+    /// nothing for update, take place at their first read.
     #[default]
     Serializable,
 }

@@ -191,6 +191,7 @@ impl Tx<'_> {
                 "a transaction with `on_commit` hooks cannot be prepared: its commit may come in another process",
             ));
         }
+        self.settle_writes();
         let db = self.db().clone();
         let core = &db.core;
         let family = ColumnFamily::own(&db, FAMILY)?;
@@ -216,6 +217,7 @@ impl Tx<'_> {
         holder: &mut Holder,
     ) -> Result<Vec<u8>> {
         let core = &db.core;
+        core.locks.prepare(holder);
         // One of a name at a time: the name is locked like a key of the family.
         let row = [Prefix::of(family.id()).as_slice(), name].concat();
         let exists =
@@ -256,7 +258,6 @@ impl Tx<'_> {
                 return Err(taken());
             }
         }
-        core.locks.prepare(holder);
         // Whoever did not know of the locks is done. What is true now stays true.
         core.in_flight.wait_all_left();
         self.check_now()?;
@@ -268,7 +269,13 @@ impl Tx<'_> {
         }
         let mut record = WriteBatch::new();
         record.put_cf(family, name, &value);
-        core.commit_if(&Ops::Batch(&record), Durability::Sync, &Holding(holder))?;
+        let written = core.commit_if(&Ops::Batch(&record), Durability::Sync, &Holding(holder));
+        written.inspect_err(|_| {
+            // Where no log is kept it is there all the same if only its flush failed; it must not come back with a later one.
+            let mut undo = WriteBatch::new();
+            undo.delete_cf(family, name);
+            let _ = core.commit_if(&Ops::Batch(&undo), Durability::None, &Holding(holder));
+        })?;
         Ok(entries)
     }
 }
@@ -279,7 +286,8 @@ impl Db {
         lock(&self.core.prepared.0).keys().cloned().collect()
     }
 
-    /// The second phase: commits what was prepared as `name`, with at least this durability. `Missing` if there is none.
+    /// The second phase: commits what was prepared as `name`, with at least this durability. `Missing` if there is none. After
+    /// another error, [`prepared`](Db::prepared) tells whether it is still to be decided.
     pub fn commit_prepared(&self, name: impl AsRef<[u8]>, durability: Durability) -> Result<()> {
         self.decide(name.as_ref(), durability, true)
     }
@@ -305,7 +313,12 @@ impl Db {
                 Ok(())
             }
             Err(e) => {
-                lock(&core.prepared.0).insert(name.to_vec(), ready);
+                // Without its name it is decided: only the durability failed.
+                if matches!(core.get(family.id(), name, u64::MAX), Ok(None)) {
+                    core.gate.unlock(core, &mut ready.holder, 0);
+                } else {
+                    lock(&core.prepared.0).insert(name.to_vec(), ready);
+                }
                 Err(e)
             }
         }

@@ -104,7 +104,11 @@ impl Reads {
 
     /// Bytes of memory held, roughly.
     pub(crate) fn capacity(&self) -> usize {
-        self.bytes.capacity() + self.by_hash.capacity() * 24
+        let (keys, ranges) = (size_of::<KeyRead>(), size_of::<Option<RangeRead>>());
+        self.bytes.capacity()
+            + self.keys.capacity() * keys
+            + self.by_hash.capacity() * 24
+            + self.ranges.capacity() * ranges
     }
 
     /// Forgets everything and keeps the memory.
@@ -130,10 +134,11 @@ impl Reads {
         &self.bytes[key.start..key.start + key.len]
     }
 
-    /// Notes that the internal key was read, and must not change from `since` on. The first reading of a key counts.
-    pub(crate) fn key(&mut self, internal: &[u8], since: u64) {
+    /// Notes that the internal key was read, and must not change from `since` on. The first reading of a key counts; whether
+    /// this was it.
+    pub(crate) fn key(&mut self, internal: &[u8], since: u64) -> bool {
         if self.find(internal).is_some() {
-            return;
+            return false;
         }
         self.keys.push(KeyRead { start: self.bytes.len(), len: internal.len(), since });
         self.bytes.extend_from_slice(internal);
@@ -144,6 +149,7 @@ impl Reads {
                 self.collided |= self.by_hash.insert(hash, at).is_some();
             }
         }
+        true
     }
 
     /// Where the internal key is among those that were read; exact unless two have `collided`.
@@ -153,6 +159,11 @@ impl Reads {
         }
         let at = *self.by_hash.get(&key_hash(internal))?;
         (self.bytes_of(&self.keys[at]) == internal).then_some(at)
+    }
+
+    /// Whether the internal key was read by itself; true in doubt.
+    pub(crate) fn has_key(&self, internal: &[u8]) -> bool {
+        self.collided || self.find(internal).is_some()
     }
 
     /// Notes that a range was asked for; its number, for [`narrow`](Reads::narrow).
@@ -189,10 +200,7 @@ impl Reads {
         if to - from <= reads * BYTES_PER_READ && !self.collided {
             // The window must lie in one segment.
             let mems = std::iter::once(&version.active).chain(&version.sealed);
-            let window = mems.into_iter().find(|m| {
-                m.segment.base() + crate::log::segment::FIRST <= from && to <= m.segment.next_base()
-            });
-            if let Some(mem) = window {
+            if let Some(mem) = mems.into_iter().find(|mem| mem.segment.has_records(from, to)) {
                 return mem.segment.each_commit(from, to, |at, body| self.check_commit(at, body, writes));
             }
         }

@@ -13,6 +13,7 @@ use crate::sync::Arc;
 use crate::{ColumnFamily, Db, Error, ErrorKind, KeyRange, Result, Snapshot, Value, WriteBatch};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The database of a transaction.
 pub(crate) enum Of<'db> {
@@ -36,6 +37,9 @@ pub struct Savepoint {
     number: u64,
 }
 
+/// The number of the next savepoint of any transaction.
+static NEXT_SAVEPOINT: AtomicU64 = AtomicU64::new(0);
+
 /// What there was at a savepoint.
 struct Saved {
     number: u64,
@@ -44,7 +48,7 @@ struct Saved {
     hooks: usize,
 }
 
-type Hook = Box<dyn FnOnce() + Send>;
+pub(super) type Hook = Box<dyn FnOnce() + Send>;
 
 /// A transaction, as the closure of [`Db::update`](crate::Db::update) gets it: reads and writes, but no end; that comes with
 /// the closure's.
@@ -58,12 +62,15 @@ pub struct Tx<'db> {
     pub(super) options: TxOptions,
     /// Taken by the first read that needs it.
     snapshot: OnceCell<Snapshot>,
+    /// The later moments at which keys were got for update, below repeatable read: ascending.
+    moments: Vec<Snapshot>,
+    /// Something was got for update, and so must be the same at the commit even if nothing is written.
+    for_update: bool,
     /// Shared with iterators only, which borrow the transaction: never while it is written to.
     writes: Arc<WriteSet>,
     reads: RefCell<Reads>,
     locks: Option<Holder>,
     saved: Vec<Saved>,
-    savepoints: u64,
     hooks: Vec<Hook>,
     /// A call failed in a way that a new attempt may not.
     pub(super) beaten: bool,
@@ -88,11 +95,12 @@ impl<'db> Tx<'db> {
             db,
             options,
             snapshot: OnceCell::new(),
+            moments: Vec::new(),
+            for_update: false,
             writes,
             reads: RefCell::new(reads),
             locks: None,
             saved: Vec::new(),
-            savepoints: 0,
             hooks: Vec::new(),
             beaten: false,
             alone: false,
@@ -121,8 +129,8 @@ impl<'db> Tx<'db> {
         self.get(key).map(|value| value.is_some())
     }
 
-    /// The value of `key`, which is about to be written: at every isolation level, it is unchanged at the commit. A
-    /// pessimistic transaction locks the key first, and waits for whoever has it.
+    /// The value of `key`, which is about to be written: at every isolation level, it is unchanged at the commit, even of a
+    /// transaction that writes nothing. A pessimistic transaction locks the key first, and waits for whoever has it.
     pub fn get_for_update(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.get_for_update_in(0, key.as_ref())
     }
@@ -221,15 +229,23 @@ impl<'db> Tx<'db> {
     fn get_for_update_in(&mut self, family: u32, key: &[u8]) -> Result<Option<Value>> {
         let internal = InternalKey::new(family, key);
         let internal = internal.as_slice();
-        self.lock(internal)?;
+        self.lock(internal, true)?;
         if let Some(own) = self.own(internal) {
             return Ok(own);
         }
-        // Registered before the read: versions from there on keep their addresses.
-        let stable = self.snapshot()?.address();
-        let since = if self.is_stable() { stable } else { self.core().view().1 };
-        self.reads.borrow_mut().key(internal, since);
-        self.core().get(family, key, since)
+        let first = self.snapshot.get().is_none();
+        let mut since = self.snapshot()?.address();
+        let mut moment = None;
+        if !self.is_stable() && !first {
+            since = moment.insert(self.db.snapshot()?).address();
+        }
+        self.for_update = true;
+        let value = self.core().get(family, key, since)?;
+        if self.reads.get_mut().key(internal, since) {
+            // Until the commit: what was seen then stays, and so does the trace of its removal.
+            self.moments.extend(moment);
+        }
+        Ok(value)
     }
 
     fn multi_get_in<K: AsRef<[u8]>>(&self, family: u32, keys: &[K]) -> Result<Vec<Option<Value>>> {
@@ -315,7 +331,8 @@ impl<'db> Tx<'db> {
             return Err(Error::new(ErrorKind::ReadOnly, message));
         }
         if self.options.locks == LockMode::Pessimistic {
-            self.lock(InternalKey::new(family, key).as_slice())?;
+            let depends = self.options.isolation == Isolation::Snapshot;
+            self.lock(InternalKey::new(family, key).as_slice(), depends)?;
         }
         let most = self.options.max_bytes;
         // Unique unless an iterator was forgotten instead of dropped: then it keeps its own copy.
@@ -326,8 +343,9 @@ impl<'db> Tx<'db> {
     }
 
     /// Locks the internal key, if this transaction locks at all, and does not have it yet. What was seen of it before must
-    /// still be true: that is told now, rather than at the commit.
-    fn lock(&mut self, internal: &[u8]) -> Result<()> {
+    /// still be true: that is told now, rather than at the commit. `depends`: whether the commit depends on the key from here
+    /// on, even if it was not read before.
+    fn lock(&mut self, internal: &[u8], depends: bool) -> Result<()> {
         if self.options.locks != LockMode::Pessimistic || self.alone {
             return Ok(());
         }
@@ -342,6 +360,7 @@ impl<'db> Tx<'db> {
         }
         if self.is_stable()
             && let Some(snapshot) = self.snapshot.get()
+            && (depends || self.reads.get_mut().has_key(internal))
         {
             let since = snapshot.address();
             let mut key = Reads::default();
@@ -356,14 +375,14 @@ impl<'db> Tx<'db> {
 
     /// Marks this point, to be able to go back to it.
     pub fn savepoint(&mut self) -> Savepoint {
-        self.savepoints += 1;
+        let number = NEXT_SAVEPOINT.fetch_add(1, Relaxed);
         self.saved.push(Saved {
-            number: self.savepoints,
+            number,
             writes: self.writes.mark(),
             locks: self.locks.as_ref().map_or(0, |holder| holder.count()),
             hooks: self.hooks.len(),
         });
-        Savepoint { number: self.savepoints }
+        Savepoint { number }
     }
 
     fn find(&self, savepoint: &Savepoint) -> Result<usize> {
@@ -448,18 +467,30 @@ impl<'db> Tx<'db> {
 
     /// Commits. Whatever comes of it, the transaction is as new afterwards.
     pub(super) fn commit(&mut self) -> Result<()> {
-        let committed = self.try_commit();
-        let hooks = std::mem::take(&mut self.hooks);
-        self.reset();
-        committed?;
-        hooks.into_iter().for_each(|hook| hook());
+        self.commit_before_hooks()?.into_iter().for_each(|hook| hook());
         Ok(())
     }
 
+    /// As `commit`, and leaves it to the caller to run the hooks.
+    pub(super) fn commit_before_hooks(&mut self) -> Result<Vec<Hook>> {
+        self.settle_writes();
+        let committed = self.try_commit();
+        let hooks = std::mem::take(&mut self.hooks);
+        self.reset();
+        committed.map(|()| hooks)
+    }
+
+    /// Before its end: what it has overwritten itself is nobody's to see.
+    pub(super) fn settle_writes(&mut self) {
+        if self.writes.has_replaced() {
+            Arc::make_mut(&mut self.writes).leave_out_replaced();
+        }
+    }
+
     fn try_commit(&mut self) -> Result<()> {
-        // What only reads took place at its snapshot.
         if self.writes.is_empty() {
-            return Ok(());
+            // What only reads took place at its snapshot, unless it asked for what is true at the end.
+            return if self.for_update { self.check_now() } else { Ok(()) };
         }
         let core = self.core();
         let batch = self.writes.batch();
@@ -490,10 +521,17 @@ impl<'db> Tx<'db> {
         (writes.is_some() || !self.reads.borrow().is_empty()).then_some((since, writes))
     }
 
+    fn forget_moments(&mut self) {
+        // Last first: the list of live snapshots is cheapest to shorten at its end.
+        while self.moments.pop().is_some() {}
+        self.snapshot.take();
+        self.for_update = false;
+    }
+
     /// Rolls back: nothing was written. The memory is kept.
     pub(super) fn reset(&mut self) {
         self.unlock(0);
-        self.snapshot.take();
+        self.forget_moments();
         Arc::make_mut(&mut self.writes).clear();
         self.reads.get_mut().clear();
         self.saved.clear();
@@ -505,6 +543,7 @@ impl<'db> Tx<'db> {
 impl Drop for Tx<'_> {
     fn drop(&mut self) {
         self.unlock(0);
+        self.forget_moments();
         let (mut writes, mut reads) = (std::mem::take(&mut self.writes), self.reads.take());
         if writes.capacity() > SPARE_BYTES || reads.capacity() > SPARE_BYTES {
             return;

@@ -14,7 +14,8 @@ impl Db {
     ///
     /// If another commit was in its way, it is run again, from the beginning: it must be repeatable, so let it have no effects
     /// but through the transaction and its result ([`Tx::on_commit`] is the place for others). After a few attempts it
-    /// is run alone, while other commits wait: it always ends.
+    /// is run alone, while other commits wait: it always ends, unless it waits itself for another thread's commit. (Alone, what
+    /// its own thread writes past it does not count as another's.)
     ///
     /// ```
     /// # fn main() -> halocline::Result<()> {
@@ -67,10 +68,13 @@ impl Db {
         }
         let core = &self.core;
         core.halt.check()?;
-        let _alone = core.gate.alone(core);
+        let alone = core.gate.alone(core);
         tx.alone = true;
         let value = work(&mut tx)?;
-        tx.commit()?;
+        let hooks = tx.commit_before_hooks()?;
+        // They may wait for others.
+        drop(alone);
+        hooks.into_iter().for_each(|hook| hook());
         Ok(value)
     }
 

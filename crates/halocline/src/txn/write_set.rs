@@ -79,9 +79,10 @@ impl WriteSet {
     /// Applies `write` to the batch, and puts what it added into the index. A write that the batch refuses is told at
     /// once, and leaves nothing behind.
     pub(crate) fn write(&mut self, write: impl FnOnce(&mut WriteBatch)) -> Result<()> {
-        let before = self.batch.len();
+        let (before, families) = (self.batch.len(), self.batch.families.len());
         write(&mut self.batch);
         if let Some(e) = self.batch.refused.take() {
+            self.batch.families.truncate(families);
             return Err(e);
         }
         debug_assert_eq!(self.batch.len(), before + 1);
@@ -169,14 +170,45 @@ impl WriteSet {
                     self.chunks.remove(place.chunk);
                 }
             }
-            let entry = self.entry(n);
-            let family = Prefix::split(entry.key).map_or(0, |(_, key)| entry.key.len() - key.len());
-            let payload = entry.key.len() - family + entry.value.len();
-            self.batch.payload -= payload as u64;
+            self.batch.payload -= payload(&self.entry(n));
             let start = self.batch.starts.pop().expect("one for each entry");
             self.batch.bytes.truncate(start as usize);
         }
         self.batch.families.truncate(mark.families);
+    }
+
+    /// Whether a write took another one's place.
+    pub(crate) fn has_replaced(&self) -> bool {
+        self.chunks.iter().map(Vec::len).sum::<usize>() < self.len()
+    }
+
+    /// Leaves out the writes whose place another one took. For the commit: a memtable gets its entries one by one, and nobody
+    /// is to see one that the transaction took back. Marks mean nothing any more.
+    pub(crate) fn leave_out_replaced(&mut self) {
+        /// The entry goes.
+        const GONE: u32 = u32::MAX;
+        let mut now = vec![GONE; self.len()];
+        self.chunks.iter().flatten().for_each(|&n| now[n as usize] = 0);
+        let (mut kept, mut to) = (0, 0);
+        for (n, now) in now.iter_mut().enumerate() {
+            let start = self.batch.starts[n] as usize;
+            let end = self.batch.starts.get(n + 1).map_or(self.batch.bytes.len(), |&next| next as usize);
+            if *now == GONE {
+                // Not moved yet: what was kept so far lies below it.
+                self.batch.payload -= payload(&self.entry(n as u32));
+                continue;
+            }
+            self.batch.bytes.copy_within(start..end, to);
+            self.batch.starts[kept] = to as u32;
+            *now = kept as u32;
+            kept += 1;
+            to += end - start;
+        }
+        self.batch.starts.truncate(kept);
+        self.batch.bytes.truncate(to);
+        self.replaced.clear();
+        self.replaced.resize(kept, NONE);
+        self.chunks.iter_mut().flatten().for_each(|n| *n = now[*n as usize]);
     }
 
     /// Forgets everything and keeps the memory.
@@ -189,6 +221,12 @@ impl WriteSet {
             self.spare = first;
         }
     }
+}
+
+/// Bytes of the user's key and of the value.
+fn payload(entry: &Entry<'_>) -> u64 {
+    let key = Prefix::split(entry.key).map_or(entry.key, |(_, key)| key);
+    (key.len() + entry.value.len()) as u64
 }
 
 /// A position among the newest writes of each key, deletions included. Owns the set.
@@ -359,6 +397,11 @@ mod tests {
             }
             let expected: Vec<_> = model.into_iter().map(|(k, (kind, v))| (k, kind, v)).collect();
             assert_eq!(all(&set), expected);
+            let mut last = set.clone();
+            last.leave_out_replaced();
+            assert!(all(&last) == expected && last.len() == expected.len() && !last.has_replaced());
+            let encoded = WriteBatch::of_entries(&last.batch.bytes).unwrap();
+            assert!(encoded.starts == last.batch.starts && encoded.payload == last.batch.payload);
             let mut cursor = WriteCursor::new(Arc::new(set.clone()));
             for n in 0..keys + 2 {
                 let key = internal(format!("{n:05}").as_bytes());

@@ -92,6 +92,7 @@ fn plain_writers_and_optimistic_commits_wait_for_locks() {
             db.write(&batch)
         });
         let optimistic = scope.spawn(|| db.update(|tx| tx.put(b"k", b"optimistic")));
+        #[expect(clippy::disallowed_methods, reason = "that something does not happen takes time to show")]
         std::thread::sleep(Duration::from_millis(50));
         assert!(db.get(b"k").unwrap().is_none() && db.get(b"a").unwrap().is_none());
         // Other keys are free.

@@ -5,6 +5,7 @@ mod history;
 mod locks;
 mod own_writes;
 mod prepared;
+mod review;
 mod serializable;
 mod threads;
 

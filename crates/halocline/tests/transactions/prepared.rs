@@ -129,7 +129,7 @@ fn a_crash_in_the_middle_leaves_one_of_three_states() {
     let images: Arc<Mutex<Vec<(SimVfs, usize, usize)>>> = Arc::default();
     let (kept, steps) = (Arc::clone(&images), Arc::clone(&reached));
     disk.set_observer(Some(Arc::new(move |disk: &SimVfs, n: u64| {
-        let mode = if n % 2 == 0 { CrashMode::DropUnsynced } else { CrashMode::Torn };
+        let mode = if n.is_multiple_of(2) { CrashMode::DropUnsynced } else { CrashMode::Torn };
         // In this order: what is acknowledged now was so when the image was taken.
         let least = steps.0.load(SeqCst);
         let image = disk.crash(n, mode);

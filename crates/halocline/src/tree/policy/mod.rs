@@ -117,6 +117,12 @@ pub(crate) fn pick<T: TableLike>(
     if let Some(job) = moves_to_last(family, busy) {
         return Some(job);
     }
+    let policy = match params.policy {
+        // What the engine keeps for itself does not age out with the users' data.
+        Policy::Fifo { .. } if family.is_own() => Policy::Lazy { min_runs: 2, max_runs: 8 },
+        policy => policy,
+    };
+    let params = &Params { policy, ..*params };
     match params.policy {
         Policy::Lazy { .. } | Policy::Tiered => {
             let shape = lazy::Shape::of(params.policy, pressure);
