@@ -12,7 +12,8 @@ fn every_option(test: impl Fn(Options)) {
                     Options::new()
                         .log_mode(mode)
                         .table_access(access)
-                        .compression(compression).compress_from(0)
+                        .compression(compression)
+                        .compress_from(0)
                         .write_buffer(64 << 10),
                 );
             }

@@ -21,8 +21,7 @@
 //! ```text
 //! set (1 KiB, 16 cache lines; all fields are 64-bit words)
 //! word 0         sequence, odd while a writer is in the set; 0: never written
-//!      1         bit i: extent i was hit since the hand went by; bits 32-47: the clock's hand; bits 16-31 and 48-63: the
-//!                fingerprints of the last two keys that were asked for and not admitted
+//!      1         bit i: extent i was hit since the hand went by; bits 32..: the clock's hand
 //!      2-5       fingerprints, 16 x u16, 0 for a free extent
 //!      6-7       where the extents begin, 16 x u8: ascending word numbers; those not in use begin at the end
 //!      8-127     extents
@@ -53,10 +52,8 @@
 //!
 //! # Admission
 //!
-//! A key is admitted when it is offered for the second time, while its set still remembers the first: the two last ones
-//! turned away leave their fingerprints in the line that a miss has read already. So a key that is read once costs one
-//! store, not the three or four cache misses of a record written for nobody. While a set has room, every second offer is
-//! admitted; then one in eight of these, at random: a key must be hot to get in, and a scan displaces little. Where fewer than one lookup in eight hits over an epoch, the cache steps aside for 15 epochs,
+//! While a set has room, everything is admitted; then one offer in eight, at random: a key must be hot to get in, and a scan
+//! displaces little. Where fewer than one lookup in eight hits over an epoch, the cache steps aside for 15 epochs,
 //! costing a load and a count a read, and then tries again.
 
 mod directory;
@@ -84,8 +81,6 @@ const SET: usize = 128;
 const FIRST: usize = 8;
 /// Extents of a set, at most.
 const EXTENTS: usize = 16;
-/// In word 1 of a set: the fingerprints of keys that were turned away.
-const GHOSTS: u64 = 0xFFFF_0000_FFFF_0000;
 /// Words of a record before its key.
 const HEADER: usize = 2;
 /// Words of the largest record: half of what a set holds.
@@ -297,35 +292,7 @@ impl Records {
     }
 
     /// Gives the cache what a reader that missed here found in the tables with that number of flushes.
-    #[inline]
     pub(crate) fn offer(&self, place: Place, flushes: u64, key: &[u8], value: &[u8]) {
-        if self.was_offered(place) {
-            self.admit(place, flushes, key, value);
-        }
-    }
-
-    /// Whether the key was offered before, as far as its set remembers; it does from now on. What is stored here without
-    /// having taken the set are hints, as hits are.
-    #[inline]
-    fn was_offered(&self, place: Place) -> bool {
-        let set = self.set(place);
-        let uses = set[1].load(Relaxed);
-        let fingerprint = u64::from(place.fingerprint);
-        if uses >> 16 & 0xFFFF == fingerprint || uses >> 48 == fingerprint {
-            return true;
-        }
-        // A record that is out of date is written anew at once.
-        if set[2..6].iter().any(|lanes| lanes_with(lanes.load(Relaxed), place.fingerprint) != 0) {
-            return true;
-        }
-        if uses == 0 {
-            self.touched[place.set * SET * 8 / PORTION].store(true, Relaxed);
-        }
-        set[1].store(uses & !GHOSTS | fingerprint << 16 | (uses >> 16 & 0xFFFF) << 48, Relaxed);
-        false
-    }
-
-    fn admit(&self, place: Place, flushes: u64, key: &[u8], value: &[u8]) {
         let need = HEADER + key.len().div_ceil(8) + value.len().div_ceil(8);
         if need > LARGEST {
             return;
@@ -337,7 +304,7 @@ impl Records {
         }
         // The stores below come after the one above, for a reader that sees any of them.
         fence(Release);
-        let mut directory = if sequence == 0 { self.first_use(place, set) } else { Directory::load(set) };
+        let mut directory = if sequence == 0 { self.first_use(place) } else { Directory::load(set) };
         if let Some(extent) = self.room(set, &mut directory, place, flushes, key, need) {
             directory.fingerprints[extent] = place.fingerprint;
             directory.hits &= !(1 << extent);
@@ -412,9 +379,9 @@ impl Records {
     }
 
     #[cold]
-    fn first_use(&self, place: Place, set: &[AtomicU64; SET]) -> Directory {
+    fn first_use(&self, place: Place) -> Directory {
         self.touched[place.set * SET * 8 / PORTION].store(true, Relaxed);
-        Directory::empty(set)
+        Directory::empty()
     }
 
     /// Bytes of memory in use.

@@ -94,19 +94,16 @@ impl Run<'_> {
         match outcome {
             Ok(true) => return Some(done),
             Ok(false) => {}
-            Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::Deadlock | ErrorKind::LockTimeout) => {}
+            Err(e)
+                if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::Deadlock | ErrorKind::LockTimeout) => {
+            }
             Err(e) => panic!("{e}"),
         }
         self.aborted.lock().unwrap().insert(id);
         None
     }
 
-    fn work(
-        &self,
-        tx: &mut halocline::Tx<'_>,
-        done: &mut Tx,
-        rng: &mut Rng,
-    ) -> halocline::Result<()> {
+    fn work(&self, tx: &mut halocline::Tx<'_>, done: &mut Tx, rng: &mut Rng) -> halocline::Result<()> {
         // Below repeatable read nothing else keeps two appends from losing one.
         let for_update = self.level < Isolation::RepeatableRead;
         for _ in 0..1 + rng.next(4) {
@@ -397,7 +394,8 @@ mod vigilance {
     use super::*;
 
     fn tx(id: u32, reads: &[(Key, &[Write])], writes: &[(Key, Write)]) -> Tx {
-        let reads = reads.iter().map(|&(key, list)| Read { key, list: list.to_vec(), unseen: false }).collect();
+        let reads =
+            reads.iter().map(|&(key, list)| Read { key, list: list.to_vec(), unseen: false }).collect();
         Tx { id, thread: id as usize, reads, writes: writes.to_vec() }
     }
 

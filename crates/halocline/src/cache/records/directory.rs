@@ -3,7 +3,7 @@
 //! Extents follow each other without gaps from `FIRST` to the end of the set; free neighbours are one extent. Those
 //! not in use (there may be up to 16) lie behind the last, empty and free.
 
-use super::{EXTENTS, GHOSTS, FIRST, SET, SMALLEST, word_of};
+use super::{EXTENTS, FIRST, SET, SMALLEST, word_of};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the directory of a set says, copied out; for writers.
@@ -13,16 +13,14 @@ pub(super) struct Directory {
     pub(super) begins: [u8; EXTENTS + 1],
     pub(super) hits: u16,
     pub(super) hand: usize,
-    /// In their places in word 1.
-    ghosts: u64,
 }
 
 impl Directory {
     /// Of a set that was never written to.
-    pub(super) fn empty(set: &[AtomicU64; SET]) -> Directory {
+    pub(super) fn empty() -> Directory {
         let mut begins = [SET as u8; EXTENTS + 1];
         begins[0] = FIRST as u8;
-        Directory { fingerprints: [0; EXTENTS], begins, hits: 0, hand: 0, ghosts: set[1].load(Relaxed) & GHOSTS }
+        Directory { fingerprints: [0; EXTENTS], begins, hits: 0, hand: 0 }
     }
 
     pub(super) fn load(set: &[AtomicU64; SET]) -> Directory {
@@ -36,12 +34,11 @@ impl Directory {
             begins,
             hits: uses as u16,
             hand: (uses >> 32) as usize % EXTENTS,
-            ghosts: uses & GHOSTS,
         }
     }
 
     pub(super) fn store(&self, set: &[AtomicU64; SET]) {
-        set[1].store(self.ghosts | (self.hand as u64) << 32 | u64::from(self.hits), Relaxed);
+        set[1].store((self.hand as u64) << 32 | u64::from(self.hits), Relaxed);
         for (word, lanes) in set[2..6].iter().zip(self.fingerprints.chunks_exact(4)) {
             word.store(lanes.iter().rev().fold(0, |w, lane| w << 16 | u64::from(*lane)), Relaxed);
         }

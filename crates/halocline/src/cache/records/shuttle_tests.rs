@@ -18,7 +18,7 @@ fn readers_see_whole_records() {
                     for key in [b'a' + id % 2, b'b' - id % 2, b'c'] {
                         for flushes in 1..3 {
                             if id < 2 {
-                                records.admit(place(key), flushes, &[key], &value(key, flushes));
+                                records.offer(place(key), flushes, &[key], &value(key, flushes));
                             } else if let Some(read) = records.get(place(key), flushes, &[key]) {
                                 assert_eq!(read, value(key, flushes));
                             }
