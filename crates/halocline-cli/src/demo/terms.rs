@@ -34,7 +34,7 @@ pub fn availability(engine: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<
     let entry = registry::find(engine)?;
     let mut availability = entry.availability(None);
     if engine.starts_with("rocksdb") && availability.missing.is_some() {
-        match fetch::fetch(progress) {
+        match fetch::fetch(fetch::DEFAULT, progress) {
             Ok(_) => availability = entry.availability(None),
             Err(why) => {
                 availability.missing = Some(format!(

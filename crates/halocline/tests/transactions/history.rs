@@ -33,6 +33,7 @@ impl Rng {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test may use the environment")]
 fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |v| v.parse().expect("a number"))
 }
