@@ -128,7 +128,11 @@ fn results(
                 memory_limit: None,
                 config: config.clone(),
                 set: set.clone(),
-                phases,
+                // A name is given once in a run.
+                phases: phases
+                    .into_iter()
+                    .map(|p| Phase { case: format!("{name}-{}", p.case), ..p })
+                    .collect(),
             })
             .into(),
         rounds: 1,
