@@ -3,7 +3,7 @@
 //!
 //! A child opens the engine in a class and commits numbered writes from several threads ([`work`]); it notes each
 //! commit that returned in a file that survives it ([`ledger`]). The parent kills it with SIGKILL at a random moment.
-//! Another child opens the database and writes down every entry ([`child`]), and the parent compares ([`judge`]). The
+//! Another child opens the database and writes down every entry ([`child`]), and the parent compares (`judge`). The
 //! database is kept from kill to kill. A kill leaves the page cache as it is, so it tells nothing about power loss; for
 //! that, the calls by which commits ask for it are counted ([`syncs`]).
 //!
@@ -131,7 +131,7 @@ pub struct Row {
     pub kills_while_opening: u32,
     /// Commits that returned.
     pub acked: u64,
-    /// Of these, commits that were gone (see [`judge::Findings`] for this and the next three).
+    /// Of these, commits that were gone (see `judge::Findings` for this and the next three).
     pub lost: u64,
     /// Kills that lost any.
     pub kills_with_loss: u32,

@@ -2,7 +2,7 @@
 //! side by side: `rocksdb` is the newest of them, `rocksdb@10.6.2` that one.
 //!
 //! Four ways of using it: tuned by its own advice with leveled or with universal compaction, the former also with large
-//! values parted from keys, and with its defaults (see [`options`]).
+//! values parted from keys, and with its defaults (see `options`).
 //!
 //! The package's build is portable: it computes the log's checksum (CRC-32C) without the processor's instruction, which
 //! costs a little on writes. Blocks of tables are checked with XXH3 and do not suffer. A library built for the machine

@@ -4,7 +4,7 @@
 //! content-security policy forbids it the network. Whatever can be text, tables and bars is made here, so that the page
 //! says the same without scripts, in print and to a screen reader; the script (`assets/report.js`) adds the choice of
 //! the metric, the curves and the details on demand. It computes no statistics: those come from
-//! [`super::figures`], as the view of [`data`].
+//! [`super::figures`], as the view of `data`.
 
 mod case;
 mod data;
