@@ -277,11 +277,16 @@ fn one(
     result.seconds = started.elapsed().as_secs_f64();
     result.limited_peak = group.as_ref().and_then(Group::peak);
     drop(group);
-    interrupt::set_dir(None);
     if job.keep {
+        interrupt::set_dir(None);
         result.notes.push(format!("its database is kept in {}", temp.keep().display()));
     } else {
-        remove(temp)?;
+        // A second interruption finishes the removal that it finds under way.
+        let removed = remove(temp);
+        interrupt::set_dir(None);
+        if !interrupt::requested() {
+            removed?;
+        }
     }
     Ok(result)
 }
